@@ -1,0 +1,2 @@
+-- The installation's key for callback tokens.
+SELECT callback_key FROM installation

@@ -1,0 +1,221 @@
+//! What was asked, and the one way to read a job: what was asked beside where it stands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use tokio_postgres::Row;
+use tokio_postgres::types::Json;
+use uuid::Uuid;
+
+use super::runs::read_error;
+use super::{Error, Session, Store, live, sql};
+use crate::domain::id::{JobId, Shard};
+use crate::domain::job::{Asked, Job, NewJob, Reason, Spec, Standing};
+use crate::domain::principal::Team;
+use crate::domain::run::{LastRun, Progress, RunState};
+use crate::domain::state::State;
+
+/// Which jobs of a team to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// In any of these states; empty means all.
+    pub states: Vec<State>,
+    /// Of this queue.
+    pub queue: Option<String>,
+    /// Of this name.
+    pub name: Option<String>,
+    /// With this tag: key, and value if one is wanted.
+    pub tag: Option<(String, String)>,
+    /// Of this owner.
+    pub owner_service: Option<String>,
+    /// Made by this schedule.
+    pub schedule_id: Option<Uuid>,
+    /// Created at this instant or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Created before this instant.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// What an owner changes; none leaves a value as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// When it is to run.
+    pub due_at: Option<DateTime<Utc>>,
+    /// How urgently.
+    pub priority: Option<i16>,
+    /// What a run needs to know.
+    pub spec: Option<Spec>,
+    /// What is sent.
+    pub payload: Option<Bytes>,
+}
+
+/// Keeps what was asked, for jobs of one shard.
+pub async fn insert(
+    session: &Session,
+    shard: Shard,
+    jobs: &[(JobId, &Team, &NewJob, DateTime<Utc>)],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.uuid()).collect();
+    let teams: Vec<&str> = jobs.iter().map(|(_, team, ..)| team.as_str()).collect();
+    let new: Vec<&NewJob> = jobs.iter().map(|(_, _, new, _)| *new).collect();
+    let queues: Vec<&str> = new.iter().map(|n| n.queue.as_str()).collect();
+    let names: Vec<_> = new.iter().map(|n| n.name.as_deref()).collect();
+    let specs: Vec<_> = new.iter().map(|n| Json(&n.spec)).collect();
+    let payloads: Vec<&[u8]> = new.iter().map(|n| n.payload.as_ref()).collect();
+    let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
+    let priorities: Vec<i16> = new.iter().map(|n| n.priority).collect();
+    let deadlines: Vec<_> = new.iter().map(|n| n.start_deadline).collect();
+    let keys: Vec<_> = new.iter().map(|n| n.unique_key.as_deref()).collect();
+    let owners: Vec<_> = new.iter().map(|n| n.owner_service.as_deref()).collect();
+    let tags: Vec<_> =
+        new.iter().map(|n| (!n.tags.is_empty()).then_some(Json(&n.tags))).collect();
+    let reruns: Vec<_> = new.iter().map(|n| n.rerun_of.map(JobId::uuid)).collect();
+    let params: super::Params<'_> = &[
+        &shard.0, &ids, &teams, &queues, &names, &specs, &payloads, &dues, &priorities, &deadlines,
+        &keys, &owners, &tags, &reruns, &now,
+    ];
+    session.query(sql!("jobs/insert"), params).await.map(drop)
+}
+
+/// A job of a team.
+pub async fn get(session: &Session, id: JobId, team: &Team) -> Result<Option<Job>, Error> {
+    let params: super::Params<'_> = &[&id.shard().0, &id.uuid(), &team.as_str()];
+    session.query_opt(sql!("jobs/get"), params).await?.as_ref().map(read).transpose()
+}
+
+/// A page of a team's jobs, newest first, with ids below `before`.
+pub async fn list(
+    store: &Store,
+    team: &Team,
+    filter: &Filter,
+    before: Option<JobId>,
+    limit: i64,
+) -> Result<Vec<Job>, Error> {
+    let top = filter.until.map_or(Uuid::max(), JobId::floor);
+    let top = before.map_or(top, |id| id.uuid().min(top));
+    let bottom = filter.since.map_or(Uuid::nil(), JobId::floor);
+    let states = if filter.states.is_empty() { &State::ALL[..] } else { &filter.states };
+    let words: Vec<_> = states.iter().map(|state| state.as_str()).collect();
+    let tag = filter.tag.as_ref().map(|(key, value)| Json(BTreeMap::from([(key, value)])));
+    let params: super::Params<'_> = &[
+        &team.as_str(),
+        &top,
+        &bottom,
+        &words,
+        &filter.queue,
+        &filter.name,
+        &filter.owner_service,
+        &tag,
+        &filter.schedule_id,
+        &limit,
+    ];
+    let unsuccessful = states.iter().all(|s| matches!(s, State::Failed | State::Cancelled));
+    let rows = if unsuccessful {
+        list_unsuccessful(store, params).await?
+    } else {
+        store.query(sql!("jobs/list"), params).await?
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn list_unsuccessful(store: &Store, params: super::Params<'_>) -> Result<Vec<Row>, Error> {
+    store.query(sql!("jobs/list_unsuccessful"), params).await
+}
+
+/// What runs of these jobs of one shard need to know.
+pub async fn specs(
+    session: &Session,
+    shard: Shard,
+    jobs: &[Uuid],
+) -> Result<Vec<(JobId, Spec)>, Error> {
+    let rows = session.query(sql!("jobs/specs"), &[&shard.0, &jobs]).await?;
+    rows.iter()
+        .map(|row| {
+            let Json(spec) = row.try_get("spec")?;
+            Ok((JobId::from_uuid(row.try_get("job_id")?), spec))
+        })
+        .collect()
+}
+
+/// Changes what was asked; the caller holds the lock of the job.
+pub async fn change(
+    session: &Session,
+    id: JobId,
+    team: &Team,
+    change: &Change,
+) -> Result<(), Error> {
+    let spec = change.spec.as_ref().map(Json);
+    let params: super::Params<'_> = &[
+        &id.shard().0,
+        &id.uuid(),
+        &team.as_str(),
+        &change.due_at,
+        &change.priority,
+        &spec,
+        &change.payload.as_deref(),
+    ];
+    session.query(sql!("jobs/change"), params).await.map(drop)
+}
+
+fn read(row: &Row) -> Result<Job, Error> {
+    let Json(spec): Json<Spec> = row.try_get("spec")?;
+    let payload: Option<Vec<u8>> = row.try_get("payload")?;
+    let tags: Option<Json<BTreeMap<String, String>>> = row.try_get("tags")?;
+    let rerun_of: Option<Uuid> = row.try_get("rerun_of")?;
+    Ok(Job {
+        id: JobId::from_uuid(row.try_get("job_id")?),
+        team: live::read_team(row)?,
+        asked: Asked {
+            name: row.try_get("name")?,
+            queue: row.try_get("queue")?,
+            spec: Arc::new(spec),
+            payload: payload.map(Bytes::from),
+            due_at: row.try_get("due_at")?,
+            priority: row.try_get("priority")?,
+            start_deadline: row.try_get("start_deadline")?,
+            unique_key: row.try_get("unique_key")?,
+            owner_service: row.try_get("owner_service")?,
+            tags: tags.map(|Json(tags)| tags).unwrap_or_default(),
+            rerun_of: rerun_of.map(JobId::from_uuid),
+            version: row.try_get("version")?,
+            created_at: row.try_get("created_at")?,
+        },
+        standing: read_standing(row)?,
+    })
+}
+
+fn read_standing(row: &Row) -> Result<Standing, Error> {
+    let progress: Option<Json<Progress>> = row.try_get("progress")?;
+    let reason: Option<&str> = row.try_get("reason")?;
+    Ok(Standing {
+        state: Some(State::parse(row.try_get("state")?).ok_or_else(|| Error::corrupt("state"))?),
+        reason: reason.and_then(Reason::parse),
+        attempt: row.try_get("attempt")?,
+        failures: row.try_get("failures")?,
+        fence: row.try_get("fence")?,
+        held: row.try_get("held")?,
+        next_attempt_at: row.try_get("next_attempt_at")?,
+        updated_at: row.try_get("updated_at")?,
+        finished_at: row.try_get("finished_at")?,
+        claimed_at: row.try_get("claimed_at")?,
+        accepted_at: row.try_get("accepted_at")?,
+        deadline_at: row.try_get("deadline_at")?,
+        progress: progress.map(|Json(progress)| progress),
+        last: read_last(row)?,
+    })
+}
+
+fn read_last(row: &Row) -> Result<Option<LastRun>, Error> {
+    let state: Option<&str> = row.try_get("last_state")?;
+    let Some(state) = state.and_then(RunState::parse) else { return Ok(None) };
+    let result: Option<Vec<u8>> = row.try_get("result")?;
+    Ok(Some(LastRun {
+        state,
+        http_status: row.try_get("last_status")?,
+        error: read_error(row)?,
+        result: result.map(Bytes::from),
+    }))
+}

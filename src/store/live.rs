@@ -1,0 +1,369 @@
+//! Where each unfinished job stands. Every move names the state that it leaves and, where a run is
+//! concerned, the fence of that run; a row that no longer fits is left alone.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use tokio_postgres::Row;
+use tokio_postgres::types::Json;
+use uuid::Uuid;
+
+use super::{Call, Error, Session, Store, sql};
+use crate::domain::id::{JobId, RunId, Shard};
+use crate::domain::job::{NewJob, Spec};
+use crate::domain::principal::Team;
+use crate::domain::run::Progress;
+use crate::domain::state::State;
+use crate::domain::verdict::Spent;
+
+/// A row of `live`, locked by the transaction that read it.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The job.
+    pub id: JobId,
+    /// Whose it is.
+    pub team: Team,
+    /// Where it stands.
+    pub state: State,
+    /// What it has used up, a running attempt included.
+    pub spent: Spent,
+    /// The fence of its newest claim.
+    pub fence: i32,
+    /// Who claimed it.
+    pub puller: Option<String>,
+    /// When.
+    pub claimed_at: Option<DateTime<Utc>>,
+    /// When the request was sent.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// When the target accepted it.
+    pub accepted_at: Option<DateTime<Utc>>,
+    /// When the target was last heard of.
+    pub heartbeat_at: Option<DateTime<Utc>>,
+    /// When the accepted run times out.
+    pub deadline_at: Option<DateTime<Utc>>,
+    /// The status with which the target accepted it.
+    pub http_status: Option<i32>,
+    /// What the target last reported.
+    pub progress: Option<Progress>,
+}
+
+impl Live {
+    /// The run that the job is having, if it is.
+    pub fn run(&self) -> Option<RunId> {
+        (self.state == State::Running).then_some(RunId { job: self.id, fence: self.fence })
+    }
+}
+
+/// A claimed job: all that its run needs.
+#[derive(Debug)]
+pub struct Claimed {
+    /// The run.
+    pub run: RunId,
+    /// Whose it is.
+    pub team: Team,
+    /// Where it waited.
+    pub queue: String,
+    /// What it has used up, this attempt included.
+    pub spent: Spent,
+    /// When it was due.
+    pub due_at: DateTime<Utc>,
+    /// What to do.
+    pub spec: Spec,
+    /// What to send.
+    pub payload: Vec<u8>,
+}
+
+/// A run that its target has accepted.
+#[derive(Clone, Debug)]
+pub struct Acceptance {
+    /// The run.
+    pub run: RunId,
+    /// When the request was sent.
+    pub sent_at: DateTime<Utc>,
+    /// The status answered.
+    pub http_status: i32,
+    /// When it times out.
+    pub deadline_at: DateTime<Utc>,
+    /// Until when it may stay silent.
+    pub lease_until: DateTime<Utc>,
+}
+
+/// A retry: which run it follows, when, and what will have been used up.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// The run that ended.
+    pub run: RunId,
+    /// When the next may start.
+    pub due_at: DateTime<Utc>,
+    /// The counters as they will be.
+    pub spent: Spent,
+}
+
+/// Adds PENDING jobs to one shard; returns those that no unique key kept out.
+pub async fn insert(
+    session: &Session,
+    shard: Shard,
+    jobs: &[(JobId, &Team, &NewJob, DateTime<Utc>)],
+    now: DateTime<Utc>,
+) -> Result<Vec<JobId>, Error> {
+    let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.uuid()).collect();
+    let teams: Vec<&str> = jobs.iter().map(|(_, team, ..)| team.as_str()).collect();
+    let queues: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.queue.as_str()).collect();
+    let priorities: Vec<i16> = jobs.iter().map(|(_, _, new, _)| new.priority).collect();
+    let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
+    let deadlines: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.start_deadline).collect();
+    let keys: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.unique_key.as_deref()).collect();
+    let params: super::Params<'_> =
+        &[&shard.0, &ids, &teams, &queues, &priorities, &dues, &deadlines, &now, &keys];
+    let rows = session.query(sql!("live/insert"), params).await?;
+    rows.iter().map(|row| Ok(JobId::from_uuid(row.try_get("job_id")?))).collect()
+}
+
+/// The unfinished jobs of a team that have these unique keys.
+pub async fn find_unique(
+    session: &Session,
+    shard: Shard,
+    team: &Team,
+    keys: &[&str],
+) -> Result<Vec<(String, JobId)>, Error> {
+    let rows =
+        session.query(sql!("live/find_unique"), &[&shard.0, &team.as_str(), &keys]).await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("unique_key")?, JobId::from_uuid(row.try_get("job_id")?))))
+        .collect()
+}
+
+/// Claims up to `limit` due jobs of one shard for `puller` and, in the same round trip, looks when
+/// the next is due.
+pub async fn claim(
+    session: &Session,
+    shard: Shard,
+    (puller, limit): (&str, i64),
+    (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
+    let answers = session
+        .flight(super::Bounds::Inside, &[
+            Call::new(sql!("live/claim"), &[&shard.0, &now, &limit, &lease_until, &puller]),
+            Call::new(sql!("live/next_due"), &[&shard.0]),
+        ])
+        .await?;
+    let [claims, next] = answers.as_slice() else { return Err(Error::corrupt("answer")) };
+    let mut claimed = claims.iter().map(read_claimed).collect::<Result<Vec<_>, Error>>()?;
+    // RETURNING has no order of its own.
+    claimed.sort_by_key(|(priority, job)| (std::cmp::Reverse(*priority), job.due_at));
+    let next = next.first().map(|row| row.try_get("due_at")).transpose()?.flatten();
+    Ok((claimed.into_iter().map(|(_, job)| job).collect(), next))
+}
+
+/// When the next waiting job of one shard is due.
+pub async fn next_due(store: &Store, shard: Shard) -> Result<Option<DateTime<Utc>>, Error> {
+    let rows = store.query(sql!("live/next_due"), &[&shard.0]).await?;
+    Ok(rows.first().map(|row| row.try_get("due_at")).transpose()?.flatten())
+}
+
+/// When the next waiting job of each shard is due; shards with none are left out.
+pub async fn next_dues(store: &Store) -> Result<Vec<(Shard, DateTime<Utc>)>, Error> {
+    let rows = store.query(sql!("live/next_dues"), &[]).await?;
+    rows.iter().map(|row| Ok((Shard(row.try_get("shard")?), row.try_get("due_at")?))).collect()
+}
+
+/// Locks these jobs of one shard, in id order, and reads them.
+pub async fn lock(session: &Session, shard: Shard, jobs: &[Uuid]) -> Result<Vec<Live>, Error> {
+    read_all(&session.query(sql!("live/lock"), &[&shard.0, &jobs]).await?)
+}
+
+/// Locks up to `limit` running jobs of one shard that were silent past their lease.
+pub async fn overdue(
+    session: &Session,
+    shard: Shard,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Live>, Error> {
+    read_all(&session.query(sql!("live/overdue"), &[&shard.0, &now, &limit]).await?)
+}
+
+/// Locks up to `limit` jobs of one shard whose start deadline passed before a run.
+pub async fn unstarted(
+    session: &Session,
+    shard: Shard,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Live>, Error> {
+    read_all(&session.query(sql!("live/unstarted"), &[&shard.0, &now, &limit]).await?)
+}
+
+/// Renews the leases of runs of one shard that are being called.
+pub async fn renew(
+    store: &Store,
+    shard: Shard,
+    runs: &[RunId],
+    lease_until: DateTime<Utc>,
+) -> Result<(), Error> {
+    let (ids, fences) = columns(runs);
+    let params: super::Params<'_> = &[&shard.0, &ids, &fences, &lease_until];
+    store.query(sql!("live/renew"), params).await.map(drop)
+}
+
+/// Marks runs of one shard as accepted by their targets.
+pub async fn accept(
+    session: &Session,
+    shard: Shard,
+    accepted: &[&Acceptance],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let (ids, fences) = columns(&accepted.iter().map(|a| a.run).collect::<Vec<_>>());
+    let sent: Vec<_> = accepted.iter().map(|a| a.sent_at).collect();
+    let statuses: Vec<_> = accepted.iter().map(|a| a.http_status).collect();
+    let deadlines: Vec<_> = accepted.iter().map(|a| a.deadline_at).collect();
+    let leases: Vec<_> = accepted.iter().map(|a| a.lease_until).collect();
+    let params: super::Params<'_> =
+        &[&shard.0, &ids, &fences, &now, &sent, &statuses, &deadlines, &leases];
+    session.query(sql!("live/accept"), params).await.map(drop)
+}
+
+/// Records a target's sign of life; the run is locked by the caller.
+pub async fn beat(
+    session: &Session,
+    run: RunId,
+    (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+    progress: Option<&Progress>,
+) -> Result<(), Error> {
+    let progress = progress.map(Json);
+    let params: super::Params<'_> =
+        &[&run.shard().0, &run.job.uuid(), &run.fence, &now, &lease_until, &progress];
+    session.query(sql!("live/beat"), params).await.map(drop)
+}
+
+/// Takes running jobs of one shard out, because their runs ended for good.
+pub async fn finish(session: &Session, shard: Shard, runs: &[RunId]) -> Result<(), Error> {
+    let (ids, fences) = columns(runs);
+    session.query(sql!("live/finish"), &[&shard.0, &ids, &fences]).await.map(drop)
+}
+
+/// Sends running jobs of one shard back to wait for another run.
+pub async fn retry(
+    session: &Session,
+    shard: Shard,
+    retries: &[&Retry],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let (ids, fences) = columns(&retries.iter().map(|r| r.run).collect::<Vec<_>>());
+    let dues: Vec<_> = retries.iter().map(|r| r.due_at).collect();
+    let attempts: Vec<_> = retries.iter().map(|r| r.spent.attempt).collect();
+    let failures: Vec<_> = retries.iter().map(|r| r.spent.failures).collect();
+    let lost: Vec<_> = retries.iter().map(|r| r.spent.lost).collect();
+    let params: super::Params<'_> =
+        &[&shard.0, &ids, &fences, &now, &dues, &attempts, &failures, &lost];
+    session.query(sql!("live/retry"), params).await.map(drop)
+}
+
+/// Gives back claimed jobs of one shard that were not sent.
+pub async fn hand_back(
+    session: &Session,
+    shard: Shard,
+    runs: &[RunId],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let (ids, fences) = columns(runs);
+    session.query(sql!("live/hand_back"), &[&shard.0, &ids, &fences, &now]).await.map(drop)
+}
+
+/// Takes a job out because it is cancelled.
+pub async fn cancel(session: &Session, job: JobId) -> Result<(), Error> {
+    session.query(sql!("live/cancel"), &[&job.shard().0, &job.uuid()]).await.map(drop)
+}
+
+/// Takes jobs of one shard out because their start deadline passed.
+pub async fn expire(
+    session: &Session,
+    shard: Shard,
+    jobs: &[JobId],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let ids: Vec<Uuid> = jobs.iter().map(|job| job.uuid()).collect();
+    session.query(sql!("live/expire"), &[&shard.0, &ids, &now]).await.map(drop)
+}
+
+/// Lets a job go that waited for others.
+pub async fn release(session: &Session, job: JobId, now: DateTime<Utc>) -> Result<(), Error> {
+    session.query(sql!("live/release"), &[&job.shard().0, &job.uuid(), &now]).await.map(drop)
+}
+
+/// Changes when and how urgently a job that is not claimed runs.
+pub async fn change(
+    session: &Session,
+    job: JobId,
+    (due_at, priority): (Option<DateTime<Utc>>, Option<i16>),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let params: super::Params<'_> = &[&job.shard().0, &job.uuid(), &due_at, &priority, &now];
+    session.query(sql!("live/change"), params).await.map(drop)
+}
+
+/// Sets up to `limit` due jobs of paused queues aside in one shard.
+pub async fn hold(
+    store: &Store,
+    shard: Shard,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<(), Error> {
+    store.query(sql!("live/hold"), &[&shard.0, &now, &limit]).await.map(drop)
+}
+
+/// Gives back up to `limit` jobs of one shard whose queue is no longer paused.
+pub async fn unhold(store: &Store, shard: Shard, limit: i64) -> Result<(), Error> {
+    store.query(sql!("live/unhold"), &[&shard.0, &limit]).await.map(drop)
+}
+
+pub(super) fn read(row: &Row) -> Result<Live, Error> {
+    let progress: Option<Value> = row.try_get("progress")?;
+    Ok(Live {
+        id: JobId::from_uuid(row.try_get("job_id")?),
+        team: read_team(row)?,
+        state: State::parse(row.try_get("state")?).ok_or_else(|| Error::corrupt("state"))?,
+        spent: read_spent(row)?,
+        fence: row.try_get("fence")?,
+        puller: row.try_get("puller")?,
+        claimed_at: row.try_get("claimed_at")?,
+        sent_at: row.try_get("sent_at")?,
+        accepted_at: row.try_get("accepted_at")?,
+        heartbeat_at: row.try_get("heartbeat_at")?,
+        deadline_at: row.try_get("deadline_at")?,
+        http_status: row.try_get("http_status")?,
+        progress: progress.and_then(|value| serde_json::from_value(value).ok()),
+    })
+}
+
+fn read_all(rows: &[Row]) -> Result<Vec<Live>, Error> {
+    rows.iter().map(read).collect()
+}
+
+fn read_claimed(row: &Row) -> Result<(i16, Claimed), Error> {
+    let job = JobId::from_uuid(row.try_get("job_id")?);
+    let Json(spec) = row.try_get("spec")?;
+    let claimed = Claimed {
+        run: RunId { job, fence: row.try_get("fence")? },
+        team: read_team(row)?,
+        queue: row.try_get("queue")?,
+        spent: read_spent(row)?,
+        due_at: row.try_get("due_at")?,
+        spec,
+        payload: row.try_get("payload")?,
+    };
+    Ok((row.try_get("priority")?, claimed))
+}
+
+fn read_spent(row: &Row) -> Result<Spent, Error> {
+    Ok(Spent {
+        attempt: row.try_get("attempt")?,
+        failures: row.try_get("failures")?,
+        lost: row.try_get("lost")?,
+    })
+}
+
+pub(super) fn read_team(row: &Row) -> Result<Team, Error> {
+    Team::parse(row.try_get("team")?).or(Err(Error::corrupt("team")))
+}
+
+fn columns(runs: &[RunId]) -> (Vec<Uuid>, Vec<i32>) {
+    runs.iter().map(|run| (run.job.uuid(), run.fence)).unzip()
+}

@@ -1,0 +1,10 @@
+-- When the next waiting job of a shard is due: one index probe per priority.
+SELECT min(head.due_at) AS due_at
+  FROM generate_series(0, 9) AS level(priority)
+ CROSS JOIN LATERAL (
+        SELECT c.due_at
+          FROM live c
+         WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
+           AND c.priority = level.priority::smallint
+         ORDER BY c.due_at
+         LIMIT 1) head

@@ -1,0 +1,244 @@
+//! The only room that speaks SQL. One statement per `.sql` file, named like the function that runs
+//! it, in a folder beside its noun. The store never decides: it moves rows and says what happened.
+//!
+//! A [`Session`] is one connection. Several statements go out together as a [`flight`]: they are
+//! prepared first and then pipelined, so the server sees them in order and the caller waits for one
+//! round trip. Every wait has an end: for a connection, for an answer, for a lock.
+//!
+//! [`flight`]: Session::flight
+
+pub mod clock;
+pub mod connect;
+pub mod done;
+pub mod error;
+pub mod events;
+pub mod idempotency;
+pub mod jobs;
+pub mod live;
+pub mod migrate;
+pub mod queues;
+pub mod runs;
+pub mod shards;
+pub mod sweep;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool};
+use futures_util::future::join_all;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement as Prepared};
+
+pub use connect::{Store, StoreSettings};
+pub use error::Error;
+
+/// A statement's name and text.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement {
+    /// `noun/verb`, as in the file's path.
+    pub name: &'static str,
+    /// The file's text.
+    pub text: &'static str,
+}
+
+/// The statement in `src/store/<name>.sql`.
+macro_rules! sql {
+    ($name:literal) => {
+        $crate::store::Statement { name: $name, text: include_str!(concat!($name, ".sql")) }
+    };
+}
+pub(crate) use sql;
+
+/// The parameters of a statement.
+pub type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// One statement of a flight, with its parameters.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    statement: Statement,
+    params: Params<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// `statement` with `params`.
+    pub fn new(statement: Statement, params: Params<'a>) -> Self {
+        Self { statement, params }
+    }
+}
+
+/// Whether a flight opens or closes a transaction around its statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounds {
+    /// Begin before the first statement and leave the transaction open.
+    Begin,
+    /// Commit after the last one.
+    Commit,
+    /// Both.
+    Whole,
+    /// Neither.
+    Inside,
+}
+
+/// How much longer than the server's own statement timeout the client waits before it gives the
+/// connection up: the server may be gone, or its COMMIT may wait for a lost standby, which no
+/// statement timeout ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A connection, for as long as one use case needs it.
+pub struct Session {
+    object: Option<Object>,
+    /// Set while the connection must not go back to the pool: a transaction is open, or an answer
+    /// is still outstanding.
+    dirty: AtomicBool,
+    limit: Duration,
+}
+
+impl Store {
+    /// A connection from the pool; waits a bounded time for one.
+    pub async fn session(&self) -> Result<Session, Error> {
+        let object = self.pool().get().await?;
+        let limit = self.statement_timeout() + PATIENCE;
+        Ok(Session { object: Some(object), dirty: AtomicBool::new(false), limit })
+    }
+
+    /// Runs one statement on a connection of its own.
+    pub async fn query(&self, statement: Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.session().await?.query(statement, params).await
+    }
+}
+
+impl Session {
+    /// Runs one statement, inside the transaction if one is open.
+    pub async fn query(&self, statement: Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let mut answers = self.flight(Bounds::Inside, &[Call::new(statement, params)]).await?;
+        Ok(answers.pop().unwrap_or_default())
+    }
+
+    /// Runs one statement that gives at most one row.
+    pub async fn query_opt(
+        &self,
+        statement: Statement,
+        params: Params<'_>,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.query(statement, params).await?.pop())
+    }
+
+    /// Sends `calls` together and returns each one's rows. If one fails, the transaction is rolled
+    /// back and its error is returned.
+    pub async fn flight(&self, bounds: Bounds, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Error> {
+        let prepared = self.prepare(calls).await?;
+        let was_dirty = self.dirty.swap(true, Ordering::Relaxed);
+        let sent = timeout(self.limit, self.send(bounds, &prepared, calls)).await;
+        let answers = match sent {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(error)) => {
+                self.roll_back(bounds != Bounds::Inside || was_dirty).await;
+                return Err(error.into());
+            }
+            // The answer may still come, on a connection that nobody may use again.
+            Err(_elapsed) => return Err(Error::Busy("the database did not answer in time".into())),
+        };
+        let open = match bounds {
+            Bounds::Begin => true,
+            Bounds::Commit | Bounds::Whole => false,
+            Bounds::Inside => was_dirty,
+        };
+        self.dirty.store(open, Ordering::Relaxed);
+        Ok(answers)
+    }
+
+    /// Ends a transaction that is not to be committed.
+    pub async fn rollback(&self) {
+        self.roll_back(true).await;
+    }
+
+    /// Commits what earlier flights of an open transaction have done.
+    pub async fn commit(&self) -> Result<(), Error> {
+        self.flight(Bounds::Commit, &[]).await.map(drop)
+    }
+
+    /// Runs text that is no statement of ours: migrations.
+    pub async fn batch(&self, text: &str) -> Result<(), Error> {
+        match self.object() {
+            Some(object) => Ok(object.batch_execute(text).await?),
+            None => Err(Error::closed()),
+        }
+    }
+
+    /// Prepares before anything is sent: a statement that had to be prepared in the middle of a
+    /// flight would be overtaken by those after it.
+    async fn prepare(&self, calls: &[Call<'_>]) -> Result<Vec<Prepared>, Error> {
+        let object = self.object().ok_or_else(Error::closed)?;
+        let mut prepared = Vec::with_capacity(calls.len());
+        for call in calls {
+            let ready = timeout(self.limit, object.prepare_cached(call.statement.text)).await;
+            let ready = ready.map_err(|_elapsed| {
+                self.dirty.store(true, Ordering::Relaxed);
+                Error::Busy("the database did not answer in time".into())
+            })?;
+            prepared.push(ready.map_err(|error| Error::from(error).named(call.statement.name))?);
+        }
+        Ok(prepared)
+    }
+
+    async fn send(
+        &self,
+        bounds: Bounds,
+        prepared: &[Prepared],
+        calls: &[Call<'_>],
+    ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
+        let Some(object) = self.object() else { return Ok(Vec::new()) };
+        let begin = async {
+            match bounds {
+                Bounds::Begin | Bounds::Whole => object.batch_execute("BEGIN").await,
+                Bounds::Commit | Bounds::Inside => Ok(()),
+            }
+        };
+        let commit = async {
+            match bounds {
+                Bounds::Commit | Bounds::Whole => object.batch_execute("COMMIT").await,
+                Bounds::Begin | Bounds::Inside => Ok(()),
+            }
+        };
+        let statements =
+            prepared.iter().zip(calls).map(|(ready, call)| object.query(ready, call.params));
+        // Polled in this order, so sent in this order. A failed statement turns the COMMIT that
+        // follows it into a rollback.
+        let (began, answers, committed) =
+            futures_util::join!(begin, join_all(statements), commit);
+        began?;
+        let answers = answers.into_iter().collect::<Result<_, _>>()?;
+        committed?;
+        Ok(answers)
+    }
+
+    async fn roll_back(&self, open: bool) {
+        let Some(object) = self.object() else { return };
+        let ended = if open {
+            let sent = timeout(self.limit, object.batch_execute("ROLLBACK")).await;
+            matches!(sent, Ok(Ok(())))
+        } else {
+            !object.is_closed()
+        };
+        self.dirty.store(!ended, Ordering::Relaxed);
+    }
+
+    fn object(&self) -> Option<&Object> {
+        self.object.as_ref()
+    }
+}
+
+impl Drop for Session {
+    /// A connection with an open transaction or an outstanding answer is closed, not shared.
+    fn drop(&mut self) {
+        if self.dirty.load(Ordering::Relaxed)
+            && let Some(object) = self.object.take()
+        {
+            drop(Object::take(object));
+        }
+    }
+}
+
+/// The pool behind the store.
+pub(crate) type SharedPool = Pool;

@@ -1,0 +1,50 @@
+//! Queues that somebody has changed.
+
+use chrono::{DateTime, Utc};
+use tokio_postgres::Row;
+
+use super::{Error, Session, Store, sql};
+use crate::domain::principal::Team;
+use crate::domain::queue::Queue;
+
+/// The queue, if anybody has changed it.
+pub async fn get(store: &Store, team: &Team, name: &str) -> Result<Option<Queue>, Error> {
+    let rows = store.query(sql!("queues/get"), &[&team.as_str(), &name]).await?;
+    rows.first().map(read).transpose()
+}
+
+/// Creates it or changes its description.
+pub async fn put(
+    store: &Store,
+    team: &Team,
+    name: &str,
+    description: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Queue, Error> {
+    let rows = store.query(sql!("queues/put"), &[&team.as_str(), &name, &description, &now]).await?;
+    rows.first().map_or_else(|| Err(Error::corrupt("queue")), read)
+}
+
+/// Pauses it for a reason, or resumes it.
+pub async fn pause(
+    session: &Session,
+    team: &Team,
+    name: &str,
+    paused: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Queue, Error> {
+    let params: super::Params<'_> = &[&team.as_str(), &name, &paused.is_some(), &paused, &now];
+    let row = session.query_opt(sql!("queues/pause"), params).await?;
+    row.as_ref().map_or_else(|| Err(Error::corrupt("queue")), read)
+}
+
+fn read(row: &Row) -> Result<Queue, Error> {
+    Ok(Queue {
+        name: row.try_get("name")?,
+        paused: row.try_get("paused")?,
+        pause_reason: row.try_get("pause_reason")?,
+        description: row.try_get("description")?,
+        version: row.try_get("version")?,
+        updated_at: row.try_get("updated_at")?,
+    })
+}

@@ -1,0 +1,3 @@
+//! The pure room: values, rules and tables. No async, no I/O, no SQL, no HTTP.
+
+pub mod principal;

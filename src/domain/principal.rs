@@ -1,0 +1,283 @@
+//! Who asks, and what they may do: teams, subjects, roles and the one table of role × act.
+//! Pure values; how a principal proves who it is stands in `engine/auth`. No other module may
+//! compare roles with each other: it asks [`Principal::may`].
+
+use std::{fmt, sync::Arc};
+
+/// The longest team slug: one DNS label (RFC 1035, section 2.3.4), so that a team can be a host name.
+pub const TEAM_MAX_LEN: usize = 63;
+
+/// The longest subject, in characters (the limit that `OpenID` Connect Core, section 2, sets for `sub`).
+pub const SUBJECT_MAX_CHARS: usize = 255;
+
+/// The slug of a team, the tenant that everything belongs to: `^[a-z0-9][a-z0-9-]{0,62}$`.
+/// Cloning shares the text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Team(Arc<str>);
+
+impl Team {
+    /// Reads a slug exactly: no trimming, no change of case.
+    pub fn parse(text: &str) -> Result<Self, BadTeam> {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let fits = text.len() <= TEAM_MAX_LEN
+            && text.bytes().next().is_some_and(plain)
+            && text.bytes().all(|b| plain(b) || b == b'-');
+        if fits { Ok(Self(text.into())) } else { Err(BadTeam) }
+    }
+
+    /// The slug.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that is no team slug. It does not carry the text, which may be hostile or secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a team is 1 to 63 lower-case letters, digits and hyphens, and begins with a letter or digit"
+)]
+pub struct BadTeam;
+
+/// The person, key or process behind a request, as its issuer names it: 1 to 255 characters, none
+/// of them a control character, so that it can stand in a log line or a header. Cloning shares the
+/// text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject(Arc<str>);
+
+impl Subject {
+    /// Reads a subject exactly: no trimming, no change of case.
+    pub fn parse(text: &str) -> Result<Self, BadSubject> {
+        let fits = !text.is_empty()
+            && text.chars().nth(SUBJECT_MAX_CHARS).is_none()
+            && !text.chars().any(char::is_control);
+        if fits { Ok(Self(text.into())) } else { Err(BadSubject) }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that is no subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a subject is 1 to 255 characters without control characters")]
+pub struct BadSubject;
+
+/// What somebody is in a team. Roles have no order of their own (an `owner` will join them, and
+/// need not be "above" everybody in everything): what one may do is read off the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Runs the team's place in Axle.
+    Admin,
+    /// Is on call: acts on jobs by hand, steers queues.
+    Operator,
+    /// Registers work; usually a service.
+    Writer,
+    /// Looks on.
+    Viewer,
+}
+
+impl Role {
+    /// Every role, from the widest to the narrowest.
+    pub const ALL: &'static [Self] = &[Self::Admin, Self::Operator, Self::Writer, Self::Viewer];
+
+    /// Reads a role's name exactly.
+    pub fn parse(text: &str) -> Result<Self, BadRole> {
+        Self::ALL.iter().copied().find(|role| role.as_str() == text).ok_or(BadRole)
+    }
+
+    /// The name on the wire, in tokens and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Operator => "operator",
+            Self::Writer => "writer",
+            Self::Viewer => "viewer",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that names no role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a role is one of admin, operator, writer, viewer")]
+pub struct BadRole;
+
+/// A kind of thing to do, coarse enough that every operation of the API is exactly one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Look at jobs, runs, events and queues.
+    Read,
+    /// Create, change and cancel jobs.
+    Write,
+    /// Interfere by hand: run now, rerun, pause and resume a queue.
+    Operate,
+    /// Set a queue's limits and defaults.
+    Configure,
+}
+
+impl Act {
+    /// Every act.
+    pub const ALL: &'static [Self] = &[Self::Read, Self::Write, Self::Operate, Self::Configure];
+
+    /// The name, for messages ("needs `operate`").
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Operate => "operate",
+            Self::Configure => "configure",
+        }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Who may do what; what is not listed is refused.
+///
+/// `Configure` belongs to the operator as well as to the admin: whoever may stop a queue at three
+/// in the morning should be able to throttle it instead, which is the gentler act, and no setting
+/// of a queue gives anybody access to anything. What does give access (members, keys, teams) will
+/// be an act of its own, for admins.
+/// `Operate` is kept from the writer, since it repeats work that may have happened already.
+const MAY: &[(Role, &[Act])] = &[
+    (Role::Viewer, &[Act::Read]),
+    (Role::Writer, &[Act::Read, Act::Write]),
+    (Role::Operator, &[Act::Read, Act::Write, Act::Operate, Act::Configure]),
+    (Role::Admin, &[Act::Read, Act::Write, Act::Operate, Act::Configure]),
+];
+
+impl Role {
+    /// Whether the table grants the act to the role.
+    pub fn may(self, act: Act) -> bool {
+        MAY.iter().any(|(role, acts)| *role == self && acts.contains(&act))
+    }
+}
+
+/// How a principal came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A person who signed in to this installation.
+    User,
+    /// The bearer of a token.
+    Token,
+    /// A loopback caller of `axle dev`, who was not asked for anything.
+    Dev,
+    /// Axle itself.
+    System,
+}
+
+/// Who asks: the answer of authentication, and the question of every engine function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The team it acts in and cannot see beyond.
+    pub team: Team,
+    /// Who it is, for the record.
+    pub subject: Subject,
+    /// What it is in that team.
+    pub role: Role,
+    /// How it came in.
+    pub kind: Kind,
+}
+
+impl Principal {
+    /// Whether it may do this in its own team. (Anything of another team does not exist for it.)
+    pub fn may(&self, act: Act) -> bool {
+        self.role.may(act)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written out a second time on purpose: a change of the table must be meant twice.
+    #[test]
+    fn every_role_and_act_is_decided() {
+        let granted = [
+            ("admin", "read write operate configure"),
+            ("operator", "read write operate configure"),
+            ("writer", "read write"),
+            ("viewer", "read"),
+        ];
+        assert!(granted.iter().map(|(role, _)| *role).eq(Role::ALL.iter().map(|r| r.as_str())));
+        for (role, acts) in granted {
+            let who = Principal {
+                team: Team::parse("demo").unwrap(),
+                subject: Subject::parse("kim").unwrap(),
+                role: Role::parse(role).unwrap(),
+                kind: Kind::Token,
+            };
+            for act in Act::ALL {
+                let expected = acts.split(' ').any(|name| name == act.as_str());
+                assert_eq!(who.may(*act), expected, "{role} × {act}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_has_one_row_per_role() {
+        for &role in Role::ALL {
+            assert_eq!(MAY.iter().filter(|(row, _)| *row == role).count(), 1, "{role}");
+        }
+        assert_eq!(MAY.len(), Role::ALL.len());
+    }
+
+    #[test]
+    fn teams_are_slugs() {
+        let longest = "a".repeat(63);
+        for good in ["a", "0", "shop", "team-7", "7--", "a-", longest.as_str()] {
+            assert_eq!(Team::parse(good).map(|t| t.to_string()), Ok(good.to_owned()));
+        }
+        let too_long = "a".repeat(64);
+        for bad in
+            ["", "-a", "Shop", "a_b", "a.b", "a b", " a", "a\n", "é", "a\0", "../a", &too_long]
+        {
+            assert_eq!(Team::parse(bad), Err(BadTeam), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn subjects_are_short_and_printable() {
+        let longest = "é".repeat(255);
+        for good in ["k", "kim@example.com", "auth0|123", "Ана", longest.as_str()] {
+            assert_eq!(Subject::parse(good).map(|s| s.to_string()), Ok(good.to_owned()));
+        }
+        let too_long = "é".repeat(256);
+        for bad in ["", "a\nb", "a\r", "\0", "a\u{85}", "\u{7f}", &too_long] {
+            assert_eq!(Subject::parse(bad), Err(BadSubject), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn roles_read_back_as_written() {
+        for &role in Role::ALL {
+            assert_eq!(Role::parse(role.as_str()), Ok(role));
+        }
+        for bad in ["", "Admin", "owner", "root", "admin "] {
+            assert_eq!(Role::parse(bad), Err(BadRole), "{bad:?}");
+        }
+    }
+}

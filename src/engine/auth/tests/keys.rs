@@ -1,0 +1,94 @@
+//! TEST KEYS, made for these tests and known to everybody: never use them for anything else.
+
+// Test key: RSA, 2,048 bits.
+pub(super) const RSA_PRIVATE: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCqz6qN1f1oybD4
+6l4nQQzwZPNtPkqKgfrjnsbUhE5yl/i2l71fgtmrzeKdu8l71hYzCya3sUmovjcA
+KHCMqP+x4MicgfHmmMgidZ7DOvYI+0WL709951yJj1/wt/B3a//qJ/w1iCDiUpmN
+2z1QObWPdmRlHqF0hnzh9P5cjsW9ww/J6g5Hcfxa6R4Y1RqCPf3ZDiUfyRmT1aBQ
+k5PXWT90TW6d+A8a6cN8ZPEVp5E8EYFP1vgwrvx5s++TOGdcYUM5CsQ1ruoJEdmm
+HjdwJyeeKwap5F3YwxW7+hZGT8QFUt9tMj6nFR9yha8UWuiTf0ewxGAJy//RbM6M
+cQfT4IuTAgMBAAECggEABR76aTaIBUBoFrZewe+F1fPjhnFue64/mYZqRfcngPEE
+dbj2kP/+daj+XntBpFL7/GYdBYyCUwBM7Ct04GAKtnMGS1xBUTK1wVlkZqGvEard
+ir9PKKJV7bvc2lMxbuslKN3aW7fWleJ4ab6FHTwgW4o8TU8jSQ06fkMW7dXL9jnv
+0lRbMi03Osd6R8dWSLYR8CVwIWn0wWs1XISQ5dZFYwt57pANCe2PvEgjtMH6aQpW
+CqTK/pfeNYUX83nxDnXh81fjem+L7F7MZ1oxVkGj/r3k7BfR4XGnxjE6Aee9tO5B
+v9u6CtEkCI+CxJZj2wLy+tUzMFMkCZ3VV9DTf4flpQKBgQDh09LKebUsNHEzZJu2
+z+GEiGYeq5LGHkRUAAGWMDUT5myqkwZgcE7/KfwJuvq/ZPjj44HXmQ4EYQ27Cfn9
+kawh2NS5Lse6wZA231wPq6iARsrjlZOzn1VrnBjSw6pkPpbSxFAZWADlXxebCjph
+9erV7DbwY0cFbUoVGXvKRl2n9QKBgQDBohLPV0r5BNOMCTO2r46o7hBfuPkLpE2j
+/iYkg5JS3GVnrt/BCkpKehP0orO0Bdw24wcFh0BzBMirw9LVAyc2MWR4u62ziRQ4
+jERVs6WOYlsqI3DUGaeHW1Bw5klD+vFLE2Y69AZ1DLxnzcghgDmGL81ML7dgDLor
+0ziPWccYZwKBgQDfckZqDY8UVDeGEJB6jKqqBoR06HNsENqu+uqW/tAmBqOTC7MN
+jVK863/06MvewTv70UrSVyEleBqr7S0slwzo2LFzIjSCN7BIey2OW914P5PVKFVj
+L87HkUaGlRBt6/g0SAaxbQBF9JdY0v/9meRpEzcxGCpX1lGtGu//ryxQWQKBgB6B
+fz8lPI2Q4hc81+XfMLWSlAfQp4PbBdRhVPcJt4LQcDVuipfqHBwxsXUoMPGavr/y
+8oc/cLruNQNCnbOrhID4NSEESHBxlzr1dkqeO+X7vusbnEn+JLOhgkHXNhG8tkki
+rEd7bI0CTah49h+5CNcILuri1ZwPRUFkTJPhDAnfAoGAGPBcQQ0zYk2NdYMpGq8O
+n/wsjDLgqq9ibNZRsboEpW5n5o5daI/q6bOhABO3o9p0SkMU/W5Z1odzeoaE/jGA
+iWYsd2YJlMO7XIJWAgj+b9AGYosYQyD/T9otBSbmHHboOPizH6LtuFXSSRoAS4LM
+GI8nNnuIj9lvbP5s66TDlPE=
+-----END PRIVATE KEY-----
+";
+pub(super) const RSA_PUBLIC: &str = "\
+-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAqs+qjdX9aMmw+OpeJ0EM
+8GTzbT5KioH6457G1IROcpf4tpe9X4LZq83inbvJe9YWMwsmt7FJqL43AChwjKj/
+seDInIHx5pjIInWewzr2CPtFi+9PfedciY9f8Lfwd2v/6if8NYgg4lKZjds9UDm1
+j3ZkZR6hdIZ84fT+XI7FvcMPyeoOR3H8WukeGNUagj392Q4lH8kZk9WgUJOT11k/
+dE1unfgPGunDfGTxFaeRPBGBT9b4MK78ebPvkzhnXGFDOQrENa7qCRHZph43cCcn
+nisGqeRd2MMVu/oWRk/EBVLfbTI+pxUfcoWvFFrok39HsMRgCcv/0WzOjHEH0+CL
+kwIDAQAB
+-----END PUBLIC KEY-----
+";
+// Test key: RSA, 1,024 bits: too short.
+pub(super) const RSA_1024_PUBLIC: &str = "\
+-----BEGIN PUBLIC KEY-----
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQC4jg1pOvnFbPHkzzjbwdaIZixe
+Vr5fe6rtkhyJzki2fiF2OgP/f68QSOLNsNrgr+Rhn9t+yIYssVkeUWGd9qIj33Vw
+HrahuOpdvPzo2hWSJjA5cEana2ZZNErn4kZP+hIWVHOuS6RscZLhgIc0xAff1K0a
+yBzC0SPuIK6my//ikwIDAQAB
+-----END PUBLIC KEY-----
+";
+// Test key: EC on P-256.
+pub(super) const EC_PRIVATE: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8ggMvWNpUTnrppUp
+VYU/mcY2De2rW0i59+bYFFBtMyuhRANCAATlknz46ynShpgrdCVWWmnQTo8FbFyd
+tRaBea067mdzp0gsvRMY3yUsm+5dZWOBawSVI0ASINrgSMyeOjHLC5kb
+-----END PRIVATE KEY-----
+";
+pub(super) const EC_PUBLIC: &str = "\
+-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE5ZJ8+Osp0oaYK3QlVlpp0E6PBWxc
+nbUWgXmtOu5nc6dILL0TGN8lLJvuXWVjgWsElSNAEiDa4EjMnjoxywuZGw==
+-----END PUBLIC KEY-----
+";
+// Test key: a second one, after a rotation.
+pub(super) const EC_OTHER_PRIVATE: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgFKpUgEgS8SlMKPyh
+Bgq+NPAF2D2slncPp9AaeSQ3W9ChRANCAAQoW7fOTuHZTNm22epdnRfaMggXlFXa
+jO7TevZOtFszGyUiX1+4dsHkqkd7cGhXtjBLKVKWoxpFUPYTaiocXSQ0
+-----END PRIVATE KEY-----
+";
+// Test key: EC on P-384: not for ES256.
+pub(super) const EC_384_PUBLIC: &str = "\
+-----BEGIN PUBLIC KEY-----
+MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEzk4mBBKlSnWagCE60ErYyGXqLZzI5rLe
+RsBCVeqYiCh6h8Pz4vzUclijz+hAitb4sP1hSGFaMjJXOs3MZ5xvQKyZL16Mafcs
+LHr0MQwn23p7G/4CEuKBun1hwGGeWV/R
+-----END PUBLIC KEY-----
+";
+// Test key: Ed25519.
+pub(super) const ED_PRIVATE: &str = "\
+-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIBgnz1JVseZIF2zbjQHg0qv9AznvhilJLccpZUFM+GMV
+-----END PRIVATE KEY-----
+";
+pub(super) const ED_PUBLIC: &str = "\
+-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAdZ4iye7HHwjx8OyBMS//GQfh3UH3Vr2kqng2MqN92S8=
+-----END PUBLIC KEY-----
+";

@@ -229,6 +229,37 @@ pub struct Standing {
 }
 
 impl Job {
+    /// The job that a registration has just made, as reading it back would show it.
+    pub fn registered(
+        id: JobId,
+        team: Team,
+        new: &NewJob,
+        (due_at, now): (DateTime<Utc>, DateTime<Utc>),
+    ) -> Self {
+        let asked = Asked {
+            name: new.name.clone(),
+            queue: new.queue.clone(),
+            spec: Arc::new(new.spec.clone()),
+            payload: Some(new.payload.clone()),
+            due_at,
+            priority: new.priority,
+            start_deadline: new.start_deadline,
+            unique_key: new.unique_key.clone(),
+            owner_service: new.owner_service.clone(),
+            tags: new.tags.clone(),
+            rerun_of: new.rerun_of,
+            version: 1,
+            created_at: now,
+        };
+        let standing = Standing {
+            state: Some(State::Pending),
+            next_attempt_at: Some(due_at),
+            updated_at: Some(now),
+            ..Standing::default()
+        };
+        Self { id, team, asked, standing }
+    }
+
     /// The state; a job that was read has one.
     pub fn state(&self) -> State {
         self.standing.state.unwrap_or(State::Pending)

@@ -1,3 +1,66 @@
 //! The verbs, one function per use case; the only room where decisions have effects.
+//!
+//! Owners ask through `jobs` and `queues`, targets through `callbacks`; a puller runs `claim` →
+//! `invoke` → `settle`; `sweep` ends what went silent. All of them go through the same guarded
+//! statements and, where a run ends, through the same `settle`.
 
 pub mod auth;
+pub mod callbacks;
+pub mod claim;
+pub mod clock;
+pub mod error;
+pub mod every;
+pub mod hint;
+pub mod invoke;
+pub mod jobs;
+pub mod journal;
+pub mod moves;
+pub mod once;
+pub mod place;
+pub mod puller;
+pub mod queues;
+pub mod random;
+pub mod register;
+pub mod settle;
+pub mod sweep;
+pub mod wake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::id::Shard;
+use crate::store::Store;
+
+pub use clock::Clock;
+pub use error::Error;
+pub use wake::Wake;
+
+/// What every use case needs; cheap to clone.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The truth.
+    pub store: Store,
+    /// The time.
+    pub clock: Clock,
+    /// Hints that something is due.
+    pub wake: Wake,
+    /// The shards of this installation, in their order.
+    pub shards: Arc<[Shard]>,
+    /// The rest.
+    pub limits: Arc<Limits>,
+}
+
+/// Bounds and settings that the use cases obey.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest payload, in bytes.
+    pub max_payload: usize,
+    /// How long an idempotency key is remembered.
+    pub idempotency_ttl: Duration,
+    /// How long a run may go without a sign of life of its puller.
+    pub lease: Duration,
+    /// Where targets reach this API, without a trailing slash.
+    pub public_url: String,
+    /// Signs the tokens in callback URLs.
+    pub callback_key: Vec<u8>,
+}

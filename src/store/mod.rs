@@ -124,8 +124,8 @@ impl Session {
         Ok(self.query(statement, params).await?.pop())
     }
 
-    /// Sends `calls` together and returns each one's rows. If one fails, the transaction is rolled
-    /// back and its error is returned.
+    /// Sends `calls` together and returns each one's rows. If one fails, its error is returned and
+    /// nothing of the transaction will be committed.
     pub async fn flight(&self, bounds: Bounds, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let prepared = self.prepare(calls).await?;
         let was_dirty = self.dirty.swap(true, Ordering::Relaxed);
@@ -133,7 +133,11 @@ impl Session {
         let answers = match sent {
             Ok(Ok(answers)) => answers,
             Ok(Err(error)) => {
-                self.roll_back(bounds != Bounds::Inside || was_dirty).await;
+                // Inside a transaction another flight may still be under way: nothing may be sent
+                // after a ROLLBACK of ours as if it stood alone. The connection stays dirty.
+                if bounds != Bounds::Inside || !was_dirty {
+                    self.roll_back(bounds != Bounds::Inside).await;
+                }
                 return Err(error.into());
             }
             // The answer may still come, on a connection that nobody may use again.
@@ -151,6 +155,11 @@ impl Session {
     /// Ends a transaction that is not to be committed.
     pub async fn rollback(&self) {
         self.roll_back(true).await;
+    }
+
+    /// Opens a transaction.
+    pub async fn begin(&self) -> Result<(), Error> {
+        self.flight(Bounds::Begin, &[]).await.map(drop)
     }
 
     /// Commits what earlier flights of an open transaction have done.

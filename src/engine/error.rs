@@ -1,0 +1,110 @@
+//! Why a use case did not do what was asked, in the words of the use case; `http/problem.rs` says
+//! it on the wire.
+
+use crate::domain::id::JobId;
+use crate::domain::invalid::Invalid;
+use crate::domain::principal::{Act, Principal};
+use crate::domain::state::State;
+use crate::engine::auth::AuthError;
+use crate::store;
+
+/// Why a use case did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Values that cannot be accepted.
+    #[error("{0}")]
+    Invalid(Invalid),
+    /// Nobody, or nobody we know.
+    #[error(transparent)]
+    Unauthenticated(#[from] AuthError),
+    /// The caller's role does not allow this.
+    #[error("the role {role} may not {act} here")]
+    Denied {
+        /// The caller's role.
+        role: &'static str,
+        /// What it takes.
+        act: &'static str,
+    },
+    /// No such thing in the caller's team.
+    #[error("there is no such {noun} in your team")]
+    Missing {
+        /// `job`, `run` …
+        noun: &'static str,
+    },
+    /// The job's state does not allow the move.
+    #[error("job {id} is {} and cannot be {wanted}", .state.as_str())]
+    Refused {
+        /// The job.
+        id: JobId,
+        /// Where it stands.
+        state: State,
+        /// What was asked: `cancelled`, `changed` …
+        wanted: &'static str,
+    },
+    /// An unfinished job has the unique key, and the caller wanted an error.
+    #[error("the unfinished job {existing} has this unique key")]
+    Duplicate {
+        /// That job.
+        existing: JobId,
+    },
+    /// The idempotency key came with another request before.
+    #[error("this Idempotency-Key was used with another request")]
+    KeyReused,
+    /// The first request with this idempotency key is still being worked on.
+    #[error("the first request with this Idempotency-Key is still being worked on")]
+    KeyInFlight,
+    /// An idempotency key is demanded and none came.
+    #[error("this server takes no such request without an Idempotency-Key")]
+    KeyMissing,
+    /// A condition is demanded and none came.
+    #[error("this change needs If-Match with the ETag that you last read")]
+    ConditionMissing,
+    /// The thing has changed since the caller read it.
+    #[error("the job has changed since you read it; its ETag is now {current}")]
+    ConditionFailed {
+        /// The present ETag.
+        current: String,
+    },
+    /// The token in a callback URL is not that run's.
+    #[error("the token of this callback URL is not this run's")]
+    BadRunToken,
+    /// The run is not the job's current one any more.
+    #[error("the run is no longer current")]
+    StaleRun {
+        /// Whether its job was cancelled meanwhile.
+        cancel_requested: bool,
+    },
+    /// Not now; asking again later is right.
+    #[error("{0}")]
+    Busy(String),
+    /// A fault of ours.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Busy(text) => Self::Busy(text),
+            store::Error::Broken(text) => Self::Broken(text),
+            // Every expected duplicate is met by its statement; another one is a fault of ours.
+            store::Error::Duplicate { constraint } => {
+                Self::Broken(format!("unexpected duplicate of {constraint}"))
+            }
+        }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+/// Goes on only if the caller's role allows `act`.
+pub fn allow(who: &Principal, act: Act) -> Result<(), Error> {
+    if who.may(act) {
+        return Ok(());
+    }
+    Err(Error::Denied { role: who.role.as_str(), act: act.as_str() })
+}

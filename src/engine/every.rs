@@ -1,0 +1,59 @@
+//! The one loop: run a step, wait for a hint, a period or the stop, run it again.
+//!
+//! A step takes no input, is idempotent, and says when it wants to come back; hint and period do
+//! the same work. An error is logged and slows the loop down; it never ends it (bug B077).
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Error, random};
+
+/// The longest wait after errors.
+const SLOWEST: Duration = Duration::from_secs(5);
+/// The wait after the first error.
+const FIRST: Duration = Duration::from_millis(50);
+
+/// Runs `step` until `stop`. `hint` resolves when there may be news; it is asked for before the step
+/// looks, so none is lost in between.
+#[expect(clippy::infinite_loop, reason = "this is the one loop; it ends by returning at `stop`")]
+pub async fn every(
+    name: &'static str,
+    stop: &CancellationToken,
+    mut hint: impl AsyncFnMut(),
+    mut step: impl AsyncFnMut() -> Result<Duration, Error>,
+) {
+    let mut errors = 0_u32;
+    loop {
+        let wait = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            done = step() => match done {
+                Ok(wait) => {
+                    errors = 0;
+                    wait
+                }
+                Err(error) => {
+                    errors = errors.saturating_add(1);
+                    let wait = back_off(errors);
+                    tracing::warn!(step = name, %error, errors, ?wait, "a step failed");
+                    sleep(wait).await;
+                    continue;
+                }
+            },
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = hint() => {}
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+/// Doubling, capped, and spread so that processes do not come back together.
+pub fn back_off(errors: u32) -> Duration {
+    let doubled = FIRST.saturating_mul(1 << errors.saturating_sub(1).min(10)).min(SLOWEST);
+    doubled.mul_f64(0.5 + random::unit() / 2.0)
+}

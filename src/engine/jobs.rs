@@ -1,0 +1,149 @@
+//! What an owner does with jobs before and beside their runs: create, look, list.
+
+use super::error::allow;
+use super::once::{Answer, Key, once};
+use super::register::{Registered, register};
+use super::{Ctx, Error};
+use crate::domain::id::JobId;
+use crate::domain::invalid::Invalid;
+use crate::domain::job::{Job, NewJob, OnDuplicate};
+use crate::domain::principal::{Act, Principal};
+use crate::store::idempotency::Kept;
+use crate::store::jobs::{self, Filter};
+use crate::telemetry;
+
+/// Whether a batch is taken whole or item by item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// One bad item refuses all.
+    Atomic,
+    /// Each item has its own answer.
+    EachAlone,
+}
+
+/// What became of one item of a batch.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A new job.
+    Created(Job),
+    /// The unfinished job that has the unique key.
+    Existing(Job),
+    /// That job, where the caller wanted an error.
+    Duplicate(JobId),
+    /// Values that cannot be accepted.
+    Invalid(Invalid),
+}
+
+/// Registers a job: durable when this returns.
+pub async fn create(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    new: NewJob,
+    render: impl Fn(&Registered) -> Kept,
+) -> Result<Answer<Registered>, Error> {
+    allow(who, Act::Write)?;
+    let now = ctx.clock.now();
+    let reject = new.on_duplicate == OnDuplicate::Reject;
+    let work = async |session: &crate::store::Session| {
+        let place = (key.map(|key| key.shard), now);
+        let mut made = register(ctx, session, &who.team, vec![new], place).await?;
+        match made.pop() {
+            Some(Registered::Existing(job)) if reject => {
+                Err(Error::Duplicate { existing: job.id })
+            }
+            Some(made) => Ok(made),
+            None => Err(Error::Broken("a registration had no answer".into())),
+        }
+    };
+    let answer = once(ctx, key, now, work, render).await?;
+    if let Answer::Fresh(Registered::New(job), _) = &answer {
+        registered(ctx, std::iter::once(job), "api");
+    }
+    Ok(answer)
+}
+
+/// Registers up to a thousand jobs in one transaction.
+pub async fn create_batch(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    (mode, items): (Batch, Vec<Result<NewJob, Invalid>>),
+    render: impl Fn(&Vec<Item>) -> Kept,
+) -> Result<Answer<Vec<Item>>, Error> {
+    allow(who, Act::Write)?;
+    if mode == Batch::Atomic {
+        let faults: Vec<_> =
+            items.iter().filter_map(|item| item.as_ref().err()).flat_map(|e| e.0.clone()).collect();
+        if !faults.is_empty() {
+            return Err(Error::Invalid(Invalid(faults)));
+        }
+    }
+    let now = ctx.clock.now();
+    let work = async |session: &crate::store::Session| {
+        let good: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
+        let rejects: Vec<_> = good.iter().map(|n| n.on_duplicate == OnDuplicate::Reject).collect();
+        let made = register(ctx, session, &who.team, good, (None, now)).await?;
+        let mut made = made.into_iter().zip(rejects);
+        let mut answers = Vec::with_capacity(items.len());
+        for item in &items {
+            answers.push(match (item, item.is_ok().then(|| made.next()).flatten()) {
+                (Err(invalid), _) => Item::Invalid(invalid.clone()),
+                (Ok(_), Some((Registered::New(job), _))) => Item::Created(job),
+                (Ok(_), Some((Registered::Existing(job), true))) if mode == Batch::Atomic => {
+                    return Err(Error::Duplicate { existing: job.id });
+                }
+                (Ok(_), Some((Registered::Existing(job), true))) => Item::Duplicate(job.id),
+                (Ok(_), Some((Registered::Existing(job), false))) => Item::Existing(job),
+                (Ok(_), None) => {
+                    return Err(Error::Broken("a registration had no answer".into()));
+                }
+            });
+        }
+        Ok(answers)
+    };
+    let answer = once(ctx, key, now, work, render).await?;
+    if let Answer::Fresh(items, _) = &answer {
+        let jobs = items.iter().filter_map(|item| match item {
+            Item::Created(job) => Some(job),
+            Item::Existing(_) | Item::Duplicate(_) | Item::Invalid(_) => None,
+        });
+        registered(ctx, jobs, "api");
+    }
+    Ok(answer)
+}
+
+/// One job.
+pub async fn get(ctx: &Ctx, who: &Principal, id: JobId) -> Result<Job, Error> {
+    allow(who, Act::Read)?;
+    let session = ctx.store.session().await?;
+    jobs::get(&session, id, &who.team).await?.ok_or(Error::Missing { noun: "job" })
+}
+
+/// A page of jobs, newest first, and whether there are more.
+pub async fn list(
+    ctx: &Ctx,
+    who: &Principal,
+    filter: &Filter,
+    (before, limit): (Option<JobId>, usize),
+) -> Result<(Vec<Job>, bool), Error> {
+    allow(who, Act::Read)?;
+    let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let mut page = jobs::list(&ctx.store, &who.team, filter, before, one_more).await?;
+    let more = page.len() > limit;
+    page.truncate(limit);
+    Ok((page, more))
+}
+
+/// Tells the pullers, after the commit that made it true.
+pub(super) fn registered<'a>(
+    ctx: &Ctx,
+    jobs: impl Iterator<Item = &'a Job>,
+    source: &'static str,
+) {
+    for job in jobs {
+        ctx.wake.due(job.id.shard(), job.asked.due_at);
+        let team = job.team.as_str().to_owned();
+        metrics::counter!(telemetry::JOBS_CREATED, "team" => team, "source" => source).increment(1);
+    }
+}

@@ -1,0 +1,209 @@
+//! What an owner does to a job that exists: change, cancel, run now, run again.
+//!
+//! Each locks the job's `live` row, decides by the state found, and moves it in the same
+//! transaction, so that a racing claim or settle comes wholly before or wholly after.
+
+use chrono::{DateTime, Utc};
+
+use super::error::allow;
+use super::jobs::registered;
+use super::once::{Answer, Key, once};
+use super::register::{Registered, register};
+use super::{Ctx, Error};
+use crate::domain::id::JobId;
+use crate::domain::job::{Due, Job, NewJob, OnDuplicate, Reason};
+use crate::domain::principal::{Act, Principal};
+use crate::domain::run::RunState;
+use crate::domain::state::{Event, State, next};
+use crate::store::done::{self, Done};
+use crate::store::idempotency::Kept;
+use crate::store::jobs::Change;
+use crate::store::live::{self, Live};
+use crate::store::{Session, jobs, runs};
+
+/// Changes a job that is not claimed. `expected` is the ETag that the caller last read; none means
+/// any.
+pub async fn change(
+    ctx: &Ctx,
+    who: &Principal,
+    id: JobId,
+    expected: Option<&str>,
+    changes: impl FnOnce(&Job) -> Result<Change, Error>,
+) -> Result<Job, Error> {
+    allow(who, Act::Write)?;
+    let now = ctx.clock.now();
+    let session = ctx.store.session().await?;
+    session.begin().await?;
+    let changed = async {
+        let (live, job) = lock(&session, who, id).await?;
+        if expected.is_some_and(|etag| etag != job.etag()) {
+            return Err(Error::ConditionFailed { current: job.etag() });
+        }
+        let state = live.map_or(job.state(), |live| live.state);
+        if state == State::Running || state.is_final() {
+            return Err(Error::Refused { id, state, wanted: "changed" });
+        }
+        let change = changes(&job)?;
+        live::change(&session, id, (change.due_at, change.priority), now).await?;
+        jobs::change(&session, id, &who.team, &change).await?;
+        read_back(&session, who, id).await
+    };
+    let job = ended(&session, changed.await).await?;
+    ctx.wake.due(id.shard(), job.standing.next_attempt_at.unwrap_or(now));
+    Ok(job)
+}
+
+/// Stops a job. A running one is freed at once: its target is not told, but its later answer,
+/// callback or heartbeat finds that it is not wanted any more. Cancelling twice is the same as once.
+pub async fn cancel(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    id: JobId,
+    render: impl Fn(&Job) -> Kept,
+) -> Result<Answer<Job>, Error> {
+    allow(who, Act::Write)?;
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let (live, job) = lock(session, who, id).await?;
+        let Some(live) = live else {
+            return match job.state() {
+                State::Cancelled => Ok(job),
+                state => Err(Error::Refused { id, state, wanted: "cancelled" }),
+            };
+        };
+        if next(live.state, Event::Cancel).next().is_none() {
+            return Err(Error::Refused { id, state: live.state, wanted: "cancelled" });
+        }
+        cancel_locked(session, &live, now).await?;
+        read_back(session, who, id).await
+    };
+    once(ctx, key, now, work, render).await
+}
+
+/// Makes a waiting job due at once, whatever its time or back-off.
+pub async fn run_now(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    id: JobId,
+    render: impl Fn(&Job) -> Kept,
+) -> Result<Answer<Job>, Error> {
+    allow(who, Act::Operate)?;
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let (live, job) = lock(session, who, id).await?;
+        let state = live.map_or(job.state(), |live| live.state);
+        if next(state, Event::Claim).next().is_none() {
+            return Err(Error::Refused { id, state, wanted: "run now" });
+        }
+        live::change(session, id, (Some(now), None), now).await?;
+        read_back(session, who, id).await
+    };
+    let answer = once(ctx, key, now, work, render).await?;
+    if let Answer::Fresh(..) = &answer {
+        ctx.wake.due(id.shard(), now);
+    }
+    Ok(answer)
+}
+
+/// Makes a new job of a finished one, linked to it. Each accepted request makes one (bug B089).
+pub async fn rerun(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    id: JobId,
+    render: impl Fn(&Job) -> Kept,
+) -> Result<Answer<Job>, Error> {
+    allow(who, Act::Operate)?;
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let job = jobs::get(session, id, &who.team).await?;
+        let job = job.ok_or(Error::Missing { noun: "job" })?;
+        if !job.state().is_final() {
+            return Err(Error::Refused { id, state: job.state(), wanted: "run again" });
+        }
+        let place = (None, now);
+        match register(ctx, session, &who.team, vec![again(&job)], place).await?.pop() {
+            Some(Registered::New(job)) => Ok(job),
+            Some(Registered::Existing(job)) => Err(Error::Duplicate { existing: job.id }),
+            None => Err(Error::Broken("a registration had no answer".into())),
+        }
+    };
+    let answer = once(ctx, key, now, work, render).await?;
+    if let Answer::Fresh(job, _) = &answer {
+        registered(ctx, std::iter::once(job), "rerun");
+    }
+    Ok(answer)
+}
+
+/// The same job once more, due at once.
+fn again(job: &Job) -> NewJob {
+    let asked = &job.asked;
+    NewJob {
+        name: asked.name.clone(),
+        queue: asked.queue.clone(),
+        spec: (*asked.spec).clone(),
+        payload: asked.payload.clone().unwrap_or_default(),
+        due: Due::At(None),
+        priority: asked.priority,
+        // It was a limit on the first start; running again by hand is a decision of its own.
+        start_deadline: None,
+        unique_key: asked.unique_key.clone(),
+        on_duplicate: OnDuplicate::Reject,
+        owner_service: asked.owner_service.clone(),
+        tags: asked.tags.clone(),
+        rerun_of: Some(job.id),
+    }
+}
+
+/// Locks a job of the caller's team: its `live` row if it is unfinished, and the job.
+async fn lock(
+    session: &Session,
+    who: &Principal,
+    id: JobId,
+) -> Result<(Option<Live>, Job), Error> {
+    let live = live::lock(session, id.shard(), &[id.uuid()]).await?.pop();
+    // Read after the lock: the state cannot change any more.
+    let job = read_back(session, who, id).await?;
+    Ok((live, job))
+}
+
+async fn read_back(session: &Session, who: &Principal, id: JobId) -> Result<Job, Error> {
+    jobs::get(session, id, &who.team).await?.ok_or(Error::Missing { noun: "job" })
+}
+
+async fn cancel_locked(session: &Session, live: &Live, now: DateTime<Utc>) -> Result<(), Error> {
+    let shard = live.id.shard();
+    if live.run().is_some() {
+        let mut run = runs::going_on(live);
+        run.state = RunState::Cancelled;
+        run.finished_at = Some(now);
+        runs::insert(session, shard, &[run], now).await?;
+    }
+    let done = Done {
+        id: live.id,
+        team: live.team.clone(),
+        state: State::Cancelled,
+        reason: Some(Reason::ByUser),
+        spent: live.spent,
+        fence: live.fence,
+    };
+    live::cancel(session, live.id).await?;
+    done::insert(session, shard, &[done], now).await?;
+    Ok(())
+}
+
+/// Commits what went well, rolls back what did not.
+async fn ended<T>(session: &Session, outcome: Result<T, Error>) -> Result<T, Error> {
+    match outcome {
+        Ok(value) => {
+            session.commit().await?;
+            Ok(value)
+        }
+        Err(error) => {
+            session.rollback().await;
+            Err(error)
+        }
+    }
+}

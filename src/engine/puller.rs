@@ -1,0 +1,273 @@
+//! A puller: claims due jobs, has each called, and settles what came of it.
+//!
+//! It asks for no more jobs than it has permits to call at once. What it has claimed it renews
+//! until it is settled; when it stops it gives back what was not sent and waits for the rest.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::claim::Agenda;
+use super::invoke::{Invoker, invoke};
+use super::settle::{self, BATCH, News};
+use super::{Ctx, Error, clock, every};
+use crate::domain::id::{RunId, Shard};
+use crate::store::live::{self, Claimed};
+use crate::telemetry;
+
+/// What one puller process holds.
+pub struct Puller {
+    ctx: Ctx,
+    /// Its name, new with every start, so that a restart is never mistaken for its predecessor
+    /// (bug B064).
+    name: String,
+    invoker: Invoker,
+    permits: Arc<Semaphore>,
+    concurrency: usize,
+    agenda: Mutex<Agenda>,
+    next_look: Mutex<Instant>,
+    /// Runs that are claimed and not yet settled: their leases are renewed.
+    held: Arc<Mutex<BTreeMap<RunId, ()>>>,
+    news: mpsc::Sender<News>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// How often every shard is looked at, hints or not.
+const LOOK_PERIOD: Duration = Duration::from_secs(2);
+/// A shard that said something was due and then gave nothing (another puller has it) rests so long.
+const REST: Duration = Duration::from_millis(500);
+/// When every permit was taken, how long to wait after one is free for more to become so: many
+/// small claims cost more than one larger.
+const GATHER: Duration = Duration::from_millis(2);
+/// How long the first of a batch of news waits for others.
+const LINGER: Duration = Duration::from_millis(2);
+/// Settles that are written at the same time, each of another shard.
+const SETTLERS: usize = 4;
+
+impl Puller {
+    /// A puller, and the task that writes its settles, which ends when the puller is dropped.
+    pub fn new(
+        ctx: Ctx,
+        invoker: Invoker,
+        (name, concurrency): (String, usize),
+        (tasks, stop): (&TaskTracker, &CancellationToken),
+    ) -> Arc<Self> {
+        let (news, inbox) = mpsc::channel(BATCH * 2);
+        let held = Arc::new(Mutex::new(BTreeMap::new()));
+        let settler = Settler { ctx: ctx.clone(), held: Arc::clone(&held) };
+        tasks.spawn(settler.run(inbox));
+        metrics::gauge!(telemetry::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
+            .set(f64::from(u32::try_from(concurrency).unwrap_or(u32::MAX)));
+        Arc::new(Self {
+            ctx,
+            name,
+            invoker,
+            permits: Arc::new(Semaphore::new(concurrency)),
+            concurrency,
+            agenda: Mutex::default(),
+            next_look: Mutex::new(Instant::now()),
+            held,
+            news,
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        })
+    }
+
+    /// One step: claims what is due as far as permits go, and says when to come back.
+    pub async fn step(self: &Arc<Self>) -> Result<Duration, Error> {
+        if self.permits.available_permits() == 0 {
+            self.wait_for_permits().await;
+        }
+        self.agenda().merge(self.ctx.wake.here().take());
+        self.look().await?;
+        loop {
+            let now = self.ctx.clock.now();
+            let free = self.permits.available_permits().min(BATCH);
+            if free == 0 {
+                return Ok(Duration::ZERO);
+            }
+            let shard = self.agenda().next_shard(now);
+            let Some(shard) = shard else { return Ok(self.pause(now)) };
+            self.claim(shard, free, now).await?;
+        }
+    }
+
+    /// Renews the leases of what is claimed and not settled. A third of a lease between two of these
+    /// leaves room for two to fail.
+    pub async fn renew(&self) -> Result<Duration, Error> {
+        let lease = self.ctx.limits.lease;
+        let lease_until = clock::after(self.ctx.clock.now(), lease);
+        let mut by_shard: BTreeMap<Shard, Vec<RunId>> = BTreeMap::new();
+        for run in self.held.lock().unwrap_or_else(PoisonError::into_inner).keys() {
+            by_shard.entry(run.shard()).or_default().push(*run);
+        }
+        for (shard, runs) in by_shard {
+            for batch in runs.chunks(BATCH) {
+                live::renew(&self.ctx.store, shard, batch, lease_until).await?;
+            }
+        }
+        Ok(lease / 3)
+    }
+
+    /// Waits until every call has ended, at most `grace`; what is left is left to its lease.
+    pub async fn drain(&self, grace: Duration) {
+        let all = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
+        if timeout(grace, self.permits.acquire_many(all)).await.is_err() {
+            let left = self.concurrency - self.permits.available_permits();
+            tracing::warn!(left, "runs still going on are left to their leases");
+        }
+    }
+
+    /// How many calls are being made.
+    pub fn in_flight(&self) -> usize {
+        self.concurrency - self.permits.available_permits()
+    }
+
+    async fn wait_for_permits(&self) {
+        // The semaphore is never closed; should it be, the next look finds no permit.
+        drop(self.permits.acquire().await);
+        sleep(GATHER).await;
+    }
+
+    /// Looks at every shard when it is time to.
+    async fn look(&self) -> Result<(), Error> {
+        let due = *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) <= Instant::now();
+        if due {
+            let dues = live::next_dues(&self.ctx.store).await?;
+            self.agenda().merge(dues.into_iter().collect());
+            let next = Instant::now() + LOOK_PERIOD;
+            *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        }
+        Ok(())
+    }
+
+    async fn claim(
+        self: &Arc<Self>,
+        shard: Shard,
+        free: usize,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let started = Instant::now();
+        let limit = i64::try_from(free).unwrap_or(1);
+        let lease_until = clock::after(now, self.ctx.limits.lease);
+        let session = self.ctx.store.session().await?;
+        let (claimed, next) =
+            live::claim(&session, shard, (&self.name, limit), (now, lease_until)).await?;
+        drop(session);
+        metrics::histogram!(telemetry::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
+        let count = claimed.len();
+        metrics::histogram!(telemetry::CLAIM_BATCH_SIZE)
+            .record(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+        // Due, but not to be had: somebody else is at it.
+        let rest = clock::after(now, REST);
+        let next = next.map(|due| if count == 0 { due.max(rest) } else { due });
+        self.agenda().set(shard, next);
+        for job in claimed {
+            let lag = clock::until(job.due_at, now).as_secs_f64();
+            metrics::histogram!(telemetry::SCHEDULE_LAG).record(lag);
+            self.hold(job.run);
+            let permit = Arc::clone(&self.permits).acquire_owned().await;
+            let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
+            self.tasks.spawn(Arc::clone(self).run(job, permit));
+        }
+        Ok(())
+    }
+
+    /// One run, from its claim to the news of how it went.
+    async fn run(self: Arc<Self>, job: Claimed, permit: OwnedSemaphorePermit) {
+        let news = if self.stop.is_cancelled() {
+            News::HandedBack(job.run)
+        } else {
+            invoke(&self.ctx, &self.invoker, job).await
+        };
+        // Nobody listens only if the settler died; then the lease runs out.
+        if self.news.send(news).await.is_err() {
+            tracing::error!("the settler is gone");
+        }
+        drop(permit);
+    }
+
+    /// When the next thing is due, or the next look.
+    fn pause(&self, now: DateTime<Utc>) -> Duration {
+        let look = *self.next_look.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = look.saturating_duration_since(Instant::now());
+        self.agenda().earliest().map_or(look, |due| clock::until(now, due).min(look))
+    }
+
+    fn hold(&self, run: RunId) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(run, ());
+    }
+
+    fn agenda(&self) -> std::sync::MutexGuard<'_, Agenda> {
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes news of runs in batches, so that no run costs a commit of its own.
+struct Settler {
+    ctx: Ctx,
+    held: Arc<Mutex<BTreeMap<RunId, ()>>>,
+}
+
+impl Settler {
+    /// Until every sender is gone.
+    async fn run(self, mut inbox: mpsc::Receiver<News>) {
+        let this = Arc::new(self);
+        let writers = TaskTracker::new();
+        let free = Arc::new(Semaphore::new(SETTLERS));
+        let mut batch = Vec::with_capacity(BATCH);
+        while let Some(first) = inbox.recv().await {
+            batch.push(first);
+            let linger = Instant::now() + LINGER;
+            while batch.len() < BATCH {
+                match tokio::time::timeout_at(linger, inbox.recv_many(&mut batch, BATCH)).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(_) => {}
+                }
+            }
+            let mut by_shard: BTreeMap<Shard, Vec<News>> = BTreeMap::new();
+            for news in batch.drain(..) {
+                by_shard.entry(news.run().shard()).or_default().push(news);
+            }
+            for (shard, news) in by_shard {
+                // Bounded: what cannot be written fills the inbox, and then the permits.
+                let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
+                let this = Arc::clone(&this);
+                writers.spawn(async move {
+                    this.write(shard, &news).await;
+                    drop(permit);
+                });
+            }
+        }
+        writers.close();
+        writers.wait().await;
+    }
+
+    /// Until it is written: the database may be away for a while, and a fence makes a repeat
+    /// harmless (bug B078).
+    async fn write(&self, shard: Shard, news: &[News]) {
+        let started = Instant::now();
+        let mut errors = 0;
+        while let Err(error) = settle::write(&self.ctx, shard, news).await {
+            errors += 1;
+            tracing::warn!(%error, errors, count = news.len(), "a settle failed");
+            if matches!(error, Error::Broken(_)) && errors > 3 {
+                // Asking again cannot help; the sweep ends these runs when their leases have run out.
+                break;
+            }
+            sleep(every::back_off(errors)).await;
+        }
+        metrics::histogram!(telemetry::SETTLE_DURATION).record(started.elapsed().as_secs_f64());
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in news {
+            held.remove(&item.run());
+        }
+    }
+}

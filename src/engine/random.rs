@@ -1,0 +1,13 @@
+//! Randomness, from the operating system.
+
+/// 64 random bits. Should the system have none, which Linux does not allow after boot, ids are
+/// still distinct by time and the statements that insert them refuse a repeat.
+pub fn bits() -> u64 {
+    getrandom::u64().unwrap_or(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Uniform in 0..1, in steps of 2⁻³².
+pub fn unit() -> f64 {
+    let high = u32::try_from(bits() >> 32).unwrap_or_default();
+    f64::from(high) / (f64::from(u32::MAX) + 1.0)
+}

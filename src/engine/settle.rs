@@ -1,0 +1,259 @@
+//! Writing how runs went: the one way for a puller's answers, for callbacks and for the sweep.
+//!
+//! A batch is of one shard. Its rows are locked in id order; what is no longer that run's business
+//! (another fence, another state) is left alone and counted; the rest moves, with its run's row, in
+//! the same transaction.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{Ctx, Error, clock, random};
+use crate::domain::id::{JobId, RunId, Shard};
+use crate::domain::job::Reason;
+use crate::domain::retry::RetryPolicy;
+use crate::domain::run::{Response, Run, RunError};
+use crate::domain::state::State;
+use crate::domain::verdict::{Outcome, Verdict, decide};
+use crate::store::done::{self, Done};
+use crate::store::live::{self, Acceptance, Live, Retry};
+use crate::store::{Session, events, runs};
+use crate::telemetry;
+
+/// What is known of how a run ended.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the request was sent; none if it never was, or if that is on the row.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// What the target answered.
+    pub http_status: Option<i32>,
+    /// Why it did not succeed.
+    pub error: Option<RunError>,
+    /// What the target answered, in full.
+    pub response: Option<Response>,
+    /// What the callback brought.
+    pub result: Option<bytes::Bytes>,
+}
+
+impl Report {
+    /// An outcome with its reason, and nothing else.
+    pub fn bare(outcome: Outcome, error: Option<RunError>) -> Self {
+        Self { outcome, sent_at: None, http_status: None, error, response: None, result: None }
+    }
+}
+
+/// News of a run.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The target has accepted it; a callback will come.
+    Accepted(Acceptance),
+    /// It ended.
+    Ended {
+        /// Which.
+        run: RunId,
+        /// When its job may be tried again.
+        policy: RetryPolicy,
+        /// How.
+        report: Box<Report>,
+    },
+    /// It was claimed and never sent.
+    HandedBack(RunId),
+}
+
+impl News {
+    /// The run that it is about.
+    pub fn run(&self) -> RunId {
+        match self {
+            Self::Accepted(acceptance) => acceptance.run,
+            Self::Ended { run, .. } | Self::HandedBack(run) => *run,
+        }
+    }
+}
+
+/// What became of one piece of news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It changed the job.
+    Moved,
+    /// The run was no longer current.
+    Stale,
+}
+
+/// So many rows at most in one statement (bug B094, mission B.15).
+pub const BATCH: usize = 200;
+
+/// What a batch does to the tables.
+#[derive(Default)]
+struct Plan {
+    accepted: Vec<Acceptance>,
+    handed_back: Vec<RunId>,
+    retries: Vec<Retry>,
+    finished: Vec<RunId>,
+    done: Vec<Done>,
+    runs: Vec<Run>,
+}
+
+/// Writes news of runs of one shard, in one transaction; the answers are in the same order.
+pub async fn write(ctx: &Ctx, shard: Shard, news: &[News]) -> Result<Vec<Settled>, Error> {
+    let session = ctx.store.session().await?;
+    let jobs: Vec<Uuid> = news.iter().map(|n| n.run().job.uuid()).collect();
+    session.begin().await?;
+    let live = live::lock(&session, shard, &jobs).await?;
+    let settled = write_locked(ctx, &session, (shard, live), news).await?;
+    session.commit().await?;
+    after_commit(ctx, shard, &settled);
+    Ok(settled.answers)
+}
+
+/// What a transaction has done, to be told when it has committed.
+pub struct Written {
+    answers: Vec<Settled>,
+    /// Retries, and when they are due.
+    retries: Vec<Retry>,
+    /// How runs ended, for the metrics.
+    ended: Vec<(&'static str, Option<Reason>)>,
+}
+
+/// Writes news of runs whose jobs the open transaction has locked.
+pub async fn write_locked(
+    ctx: &Ctx,
+    session: &Session,
+    (shard, live): (Shard, Vec<Live>),
+    news: &[News],
+) -> Result<Written, Error> {
+    let now = ctx.clock.now();
+    let by_job: BTreeMap<JobId, Live> = live.into_iter().map(|row| (row.id, row)).collect();
+    let mut plan = Plan::default();
+    let mut written = Written { answers: Vec::new(), retries: Vec::new(), ended: Vec::new() };
+    for item in news {
+        let run = item.run();
+        let current = by_job.get(&run.job).filter(|live| live.run() == Some(run));
+        let Some(live) = current else {
+            written.answers.push(Settled::Stale);
+            continue;
+        };
+        written.answers.push(Settled::Moved);
+        match item {
+            News::Accepted(acceptance) => plan.accepted.push(acceptance.clone()),
+            News::HandedBack(run) => plan.handed_back.push(*run),
+            News::Ended { policy, report, .. } => {
+                let verdict = decide(policy, live.spent, report.outcome, random::unit());
+                written.ended.push((report.outcome.as_str(), reason(verdict)));
+                plan.end(live, report, verdict, now);
+            }
+        }
+    }
+    plan.write(session, shard, now).await?;
+    written.retries = plan.retries;
+    Ok(written)
+}
+
+/// Tells the pullers and the metrics, after the commit that made it true.
+pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
+    for retry in &written.retries {
+        ctx.wake.due(shard, retry.due_at);
+    }
+    for (outcome, _) in &written.ended {
+        metrics::counter!(telemetry::RUNS, "outcome" => *outcome, "target_kind" => "http")
+            .increment(1);
+    }
+    let stale = written.answers.iter().filter(|answer| **answer == Settled::Stale).count();
+    if stale > 0 {
+        let stale = u64::try_from(stale).unwrap_or(u64::MAX);
+        metrics::counter!(telemetry::FENCE_REJECTIONS).increment(stale);
+    }
+    for retry in &written.retries {
+        let budget = if retry.spent.failures > 0 { "dispatch" } else { "business" };
+        metrics::counter!(telemetry::RETRIES, "budget" => budget).increment(1);
+    }
+}
+
+fn reason(verdict: Verdict) -> Option<Reason> {
+    match verdict {
+        Verdict::Fail(reason) => Some(reason),
+        Verdict::Succeed | Verdict::Retry { .. } => None,
+    }
+}
+
+impl Plan {
+    /// Ends a run, by its verdict.
+    fn end(&mut self, live: &Live, report: &Report, verdict: Verdict, now: DateTime<Utc>) {
+        let run_id = RunId { job: live.id, fence: live.fence };
+        let mut run = run_row(live, report, now);
+        match verdict {
+            Verdict::Retry { delay, spent } => {
+                let due_at = clock::after(now, delay.min(FARTHEST));
+                run.retry_at = Some(due_at);
+                self.retries.push(Retry { run: run_id, due_at, spent });
+            }
+            Verdict::Succeed => self.finish(live, run_id, State::Success, None),
+            Verdict::Fail(reason) => self.finish(live, run_id, State::Failed, Some(reason)),
+        }
+        self.runs.push(run);
+    }
+
+    fn finish(&mut self, live: &Live, run: RunId, state: State, reason: Option<Reason>) {
+        let mut spent = live.spent;
+        if reason == Some(Reason::TargetUnreachable) {
+            // The last call did not reach the target either: it is charged to that budget.
+            spent.attempt -= 1;
+            spent.failures += 1;
+        }
+        self.finished.push(run);
+        let team = live.team.clone();
+        self.done.push(Done { id: live.id, team, state, reason, spent, fence: live.fence });
+    }
+
+    /// The statements touch different rows or tables, so they go out together.
+    async fn write(&self, session: &Session, shard: Shard, now: DateTime<Utc>) -> Result<(), Error> {
+        let accepted: Vec<_> = self.accepted.iter().collect();
+        let retries: Vec<_> = self.retries.iter().collect();
+        tokio::try_join!(
+            when(!accepted.is_empty(), live::accept(session, shard, &accepted, now)),
+            when(!self.handed_back.is_empty(), self.give_back(session, shard, now)),
+            when(!retries.is_empty(), live::retry(session, shard, &retries, now)),
+            when(!self.finished.is_empty(), live::finish(session, shard, &self.finished)),
+            when(!self.done.is_empty(), done::insert(session, shard, &self.done, now)),
+            when(!self.runs.is_empty(), runs::insert(session, shard, &self.runs, now)),
+        )?;
+        Ok(())
+    }
+
+    async fn give_back(
+        &self,
+        session: &Session,
+        shard: Shard,
+        now: DateTime<Utc>,
+    ) -> Result<(), crate::store::Error> {
+        live::hand_back(session, shard, &self.handed_back, now).await?;
+        let event = ("handed_back", Some("the puller stopped before the call was sent"));
+        events::record(session, shard, &self.handed_back, event, now).await
+    }
+}
+
+/// No retry lies farther away, whatever a policy's arithmetic says.
+const FARTHEST: Duration = Duration::from_secs(366 * 86_400);
+
+async fn when(
+    wanted: bool,
+    statement: impl Future<Output = Result<(), crate::store::Error>>,
+) -> Result<(), crate::store::Error> {
+    if wanted { statement.await } else { Ok(()) }
+}
+
+/// The row of a run that has ended: what its `live` row knew, and the report.
+fn run_row(live: &Live, report: &Report, now: DateTime<Utc>) -> Run {
+    let mut run = runs::going_on(live);
+    run.state = report.outcome.run_state();
+    run.finished_at = Some(now);
+    run.sent_at = report.sent_at.or(run.sent_at);
+    run.http_status = report.http_status.or(run.http_status);
+    run.error.clone_from(&report.error);
+    run.response.clone_from(&report.response);
+    run.result.clone_from(&report.result);
+    run
+}

@@ -1,1 +1,8 @@
-fn main(){}
+//! The integration tests: one binary, a file per noun, helpers in `support`.
+
+#[cfg(test)]
+mod callback_self;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod target_self;

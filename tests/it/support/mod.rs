@@ -1,0 +1,6 @@
+//! What the integration tests share. Nothing in here asserts a behaviour of Axle.
+
+#![expect(unreachable_pub, reason = "a test binary exports nothing: `pub` means `for the tests`")]
+
+pub mod callback;
+pub mod target;

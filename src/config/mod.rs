@@ -1,0 +1,140 @@
+//! Settings: the only reader of the environment.
+//!
+//! One table (`settings.rs`) names every setting; flags, variables, keys of the TOML file,
+//! defaults, help, `axle config show` and the README's table all derive from it. The order is
+//! flag, environment, file, default. Everything is checked as a whole, and every mistake is
+//! reported at once. This room opens nothing but the files that hold settings, and uses no other.
+
+mod kind;
+mod loaded;
+mod nearest;
+mod parse;
+mod secret;
+mod settings;
+mod sources;
+mod surface;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use loaded::{ConfigError, Loaded, Origin, Shown};
+pub use parse::{DurationError, parse_duration};
+pub use secret::{Secret, mask_url};
+pub use surface::{flags, markdown};
+pub use values::{JwtAlgorithm, JwtKey, LogFormat, Roles};
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ArgMatches;
+
+use sources::Sources;
+
+/// What a process was told, typed and within its bounds. `settings.rs` says what each field means.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where PostgreSQL is, as a URL; empty when nobody said.
+    pub database_url: Secret,
+    /// Connections this process keeps to PostgreSQL, at most.
+    pub database_pool: usize,
+    /// How long one statement may take before PostgreSQL cancels it.
+    pub statement_timeout: Duration,
+    /// Where the API listens.
+    pub listen: SocketAddr,
+    /// Where health checks and metrics listen.
+    pub admin_listen: SocketAddr,
+    /// How callers reach the API from outside, without a trailing slash.
+    pub public_url: Option<String>,
+    /// What this process does.
+    pub roles: Roles,
+    /// Runs in flight per process, at most.
+    pub concurrency: usize,
+    /// How long a claim holds without renewal.
+    pub lease: Duration,
+    /// How often lost and timed-out runs are looked for.
+    pub sweep_interval: Duration,
+    /// How long a stopping process waits for what runs.
+    pub shutdown_grace: Duration,
+    /// The largest payload of a job, in bytes.
+    pub max_payload: usize,
+    /// How long an `Idempotency-Key` is remembered.
+    pub idempotency_ttl: Duration,
+    /// Whether a create or an action without `Idempotency-Key` is refused.
+    pub require_idempotency_key: bool,
+    /// The key under which stored secrets are encrypted.
+    pub secret_key: Option<Secret>,
+    /// The shared secret of HS256 tokens.
+    pub jwt_secret: Option<Secret>,
+    /// The public key of signed tokens, as PEM.
+    pub jwt_public_key: Option<String>,
+    /// Where the issuer publishes its public keys.
+    pub jwt_jwks_url: Option<String>,
+    /// The one algorithm accepted; when unset it follows from the key.
+    pub jwt_algorithm: Option<JwtAlgorithm>,
+    /// The `iss` a token must have.
+    pub jwt_issuer: Option<String>,
+    /// The `aud` a token must have.
+    pub jwt_audience: Option<String>,
+    /// Which log lines are kept, in the syntax of `tracing-subscriber`'s `EnvFilter`.
+    pub log: String,
+    /// How log lines look.
+    pub log_format: LogFormat,
+}
+
+/// The defaults of the table. A test compares the two, field by field.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            database_url: Secret::default(),
+            database_pool: 16,
+            statement_timeout: Duration::from_secs(5),
+            listen: loopback(8080),
+            admin_listen: loopback(9090),
+            public_url: None,
+            roles: Roles::ALL,
+            concurrency: 100,
+            lease: Duration::from_secs(30),
+            sweep_interval: Duration::from_secs(1),
+            shutdown_grace: Duration::from_secs(25),
+            max_payload: 256 * 1024,
+            idempotency_ttl: Duration::from_hours(24),
+            require_idempotency_key: false,
+            secret_key: None,
+            jwt_secret: None,
+            jwt_public_key: None,
+            jwt_jwks_url: None,
+            jwt_algorithm: None,
+            jwt_issuer: None,
+            jwt_audience: None,
+            log: "info".to_owned(),
+            log_format: LogFormat::Auto,
+        }
+    }
+}
+
+impl Config {
+    /// Reads flags, the environment, the settings file and the files that `AXLE_…_FILE` name.
+    /// A flag that `flags` does not define (a command may offer few or none) counts as not given.
+    pub fn load(flags: &ArgMatches) -> Result<Loaded, ConfigError> {
+        Loaded::from_sources(Sources::of_process(flags))
+    }
+
+    /// What tokens are checked with. `None` is legal here; the `api` role must refuse to start
+    /// with it, since nobody could sign in.
+    pub fn jwt_key(&self) -> Option<JwtKey<'_>> {
+        let secret = self.jwt_secret.as_ref().map(JwtKey::Secret);
+        let public_key = || self.jwt_public_key.as_deref().map(JwtKey::PublicKey);
+        let jwks_url = || self.jwt_jwks_url.as_deref().map(JwtKey::JwksUrl);
+        secret.or_else(public_key).or_else(jwks_url)
+    }
+}
+
+/// The folder of PostgreSQL's programs that `PG_BIN` names, for the embedded PostgreSQL.
+pub fn pg_bin() -> Option<PathBuf> {
+    std::env::var_os("PG_BIN").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}

@@ -2,4 +2,5 @@
 pub mod config;
 pub mod domain;
 pub mod engine;
+pub mod store;
 pub mod telemetry;

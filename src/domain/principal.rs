@@ -189,6 +189,18 @@ pub enum Kind {
     System,
 }
 
+impl Kind {
+    /// The word in the scope of idempotency keys.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Token => "token",
+            Self::Dev => "dev",
+            Self::System => "system",
+        }
+    }
+}
+
 /// Who asks: the answer of authentication, and the question of every engine function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {

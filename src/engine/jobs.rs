@@ -10,7 +10,7 @@ use crate::domain::job::{Job, NewJob, OnDuplicate};
 use crate::domain::principal::{Act, Principal};
 use crate::store::idempotency::Kept;
 use crate::store::jobs::{self, Filter};
-use crate::telemetry;
+use crate::telemetry::metrics as names;
 
 /// Whether a batch is taken whole or item by item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +144,6 @@ pub(super) fn registered<'a>(
     for job in jobs {
         ctx.wake.due(job.id.shard(), job.asked.due_at);
         let team = job.team.as_str().to_owned();
-        metrics::counter!(telemetry::JOBS_CREATED, "team" => team, "source" => source).increment(1);
+        metrics::counter!(names::JOBS_CREATED, "team" => team, "source" => source).increment(1);
     }
 }

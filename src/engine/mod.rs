@@ -21,6 +21,7 @@ pub mod puller;
 pub mod queues;
 pub mod random;
 pub mod register;
+pub mod run_token;
 pub mod settle;
 pub mod sweep;
 pub mod wake;

@@ -19,7 +19,7 @@ use super::settle::{self, BATCH, News};
 use super::{Ctx, Error, clock, every};
 use crate::domain::id::{RunId, Shard};
 use crate::store::live::{self, Claimed};
-use crate::telemetry;
+use crate::telemetry::metrics as names;
 
 /// What one puller process holds.
 pub struct Puller {
@@ -63,7 +63,7 @@ impl Puller {
         let held = Arc::new(Mutex::new(BTreeMap::new()));
         let settler = Settler { ctx: ctx.clone(), held: Arc::clone(&held) };
         tasks.spawn(settler.run(inbox));
-        metrics::gauge!(telemetry::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
+        metrics::gauge!(names::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
             .set(f64::from(u32::try_from(concurrency).unwrap_or(u32::MAX)));
         Arc::new(Self {
             ctx,
@@ -161,9 +161,9 @@ impl Puller {
         let (claimed, next) =
             live::claim(&session, shard, (&self.name, limit), (now, lease_until)).await?;
         drop(session);
-        metrics::histogram!(telemetry::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
+        metrics::histogram!(names::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
         let count = claimed.len();
-        metrics::histogram!(telemetry::CLAIM_BATCH_SIZE)
+        metrics::histogram!(names::CLAIM_BATCH_SIZE)
             .record(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         // Due, but not to be had: somebody else is at it.
         let rest = clock::after(now, REST);
@@ -171,7 +171,7 @@ impl Puller {
         self.agenda().set(shard, next);
         for job in claimed {
             let lag = clock::until(job.due_at, now).as_secs_f64();
-            metrics::histogram!(telemetry::SCHEDULE_LAG).record(lag);
+            metrics::histogram!(names::SCHEDULE_LAG).record(lag);
             self.hold(job.run);
             let permit = Arc::clone(&self.permits).acquire_owned().await;
             let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
@@ -264,7 +264,7 @@ impl Settler {
             }
             sleep(every::back_off(errors)).await;
         }
-        metrics::histogram!(telemetry::SETTLE_DURATION).record(started.elapsed().as_secs_f64());
+        metrics::histogram!(names::SETTLE_DURATION).record(started.elapsed().as_secs_f64());
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for item in news {
             held.remove(&item.run());

@@ -20,7 +20,7 @@ use crate::domain::verdict::{Outcome, Verdict, decide};
 use crate::store::done::{self, Done};
 use crate::store::live::{self, Acceptance, Live, Retry};
 use crate::store::{Session, events, runs};
-use crate::telemetry;
+use crate::telemetry::metrics as names;
 
 /// What is known of how a run ended.
 #[derive(Clone, Debug)]
@@ -118,6 +118,13 @@ pub struct Written {
     ended: Vec<(&'static str, Option<Reason>)>,
 }
 
+impl Written {
+    /// What became of each piece of news.
+    pub fn answers(&self) -> &[Settled] {
+        &self.answers
+    }
+}
+
 /// Writes news of runs whose jobs the open transaction has locked.
 pub async fn write_locked(
     ctx: &Ctx,
@@ -158,17 +165,17 @@ pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
         ctx.wake.due(shard, retry.due_at);
     }
     for (outcome, _) in &written.ended {
-        metrics::counter!(telemetry::RUNS, "outcome" => *outcome, "target_kind" => "http")
+        metrics::counter!(names::RUNS, "outcome" => *outcome, "target_kind" => "http")
             .increment(1);
     }
     let stale = written.answers.iter().filter(|answer| **answer == Settled::Stale).count();
     if stale > 0 {
         let stale = u64::try_from(stale).unwrap_or(u64::MAX);
-        metrics::counter!(telemetry::FENCE_REJECTIONS).increment(stale);
+        metrics::counter!(names::FENCE_REJECTIONS).increment(stale);
     }
     for retry in &written.retries {
         let budget = if retry.spent.failures > 0 { "dispatch" } else { "business" };
-        metrics::counter!(telemetry::RETRIES, "budget" => budget).increment(1);
+        metrics::counter!(names::RETRIES, "budget" => budget).increment(1);
     }
 }
 

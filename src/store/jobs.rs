@@ -140,6 +140,13 @@ pub async fn specs(
         .collect()
 }
 
+/// Where a job stands, whoever owns it.
+pub async fn state(session: &Session, id: JobId) -> Result<Option<State>, Error> {
+    let row = session.query_opt(sql!("jobs/state"), &[&id.shard().0, &id.uuid()]).await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(State::parse(row.try_get("state")?))
+}
+
 /// Changes what was asked; the caller holds the lock of the job.
 pub async fn change(
     session: &Session,

@@ -12,6 +12,7 @@ pub mod connect;
 pub mod done;
 pub mod error;
 pub mod events;
+pub mod hints;
 pub mod idempotency;
 pub mod jobs;
 pub mod live;
@@ -24,7 +25,7 @@ pub mod sweep;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
@@ -248,6 +249,3 @@ impl Drop for Session {
         }
     }
 }
-
-/// The pool behind the store.
-pub(crate) type SharedPool = Pool;

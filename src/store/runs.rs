@@ -74,6 +74,13 @@ pub async fn current(store: &Store, job: JobId, team: &Team) -> Result<Option<Ru
     Ok(rows.first().map(live::read).transpose()?.map(|live| going_on(&live)))
 }
 
+/// How a run ended, if it has.
+pub async fn ended(session: &Session, run: RunId) -> Result<Option<RunState>, Error> {
+    let params: super::Params<'_> = &[&run.shard().0, &run.job.uuid(), &run.fence];
+    let Some(row) = session.query_opt(sql!("runs/ended"), params).await? else { return Ok(None) };
+    Ok(RunState::parse(row.try_get("state")?))
+}
+
 /// How the newest ended run of a job went: its status and its error.
 pub async fn previous(
     store: &Store,

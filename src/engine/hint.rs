@@ -1,0 +1,66 @@
+//! Passing hints between processes: PostgreSQL's NOTIFY, and LISTEN on a connection of its own.
+//!
+//! Never once per job and never inside a job's transaction: a notification takes a global lock at
+//! commit (bug B096). The first hint goes out at once, those that follow within the pause go out
+//! together. Whatever is lost, the puller's own look finds.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::every::{back_off, every};
+use super::{Ctx, Error};
+use crate::store::hints;
+
+/// The pause between two notifications of one process.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a listening connection is replaced, so that none holds back vacuum for long (B097).
+const RECYCLE: Duration = Duration::from_secs(30 * 60);
+
+/// Tells other processes what this one's use cases made due, until `stop`.
+pub async fn tell(ctx: &Ctx, stop: &CancellationToken) {
+    let news = async || {
+        ctx.wake.elsewhere().news().await;
+    };
+    let step = async || {
+        let dues = ctx.wake.elsewhere().take();
+        if !dues.is_empty() {
+            hints::notify(&ctx.store, &dues).await?;
+            sleep(PAUSE).await;
+        }
+        Ok(Duration::from_secs(3_600))
+    };
+    every("hint", stop, news, step).await;
+}
+
+/// Hears what other processes made due, until `stop`.
+pub async fn listen(ctx: &Ctx, stop: &CancellationToken) {
+    let mut errors = 0;
+    while !stop.is_cancelled() {
+        let heard = tokio::select! {
+            () = stop.cancelled() => return,
+            () = sleep(RECYCLE) => Ok(()),
+            ended = hear(ctx) => ended,
+        };
+        if let Err(error) = heard {
+            errors += 1;
+            tracing::debug!(%error, errors, "the listening connection ended");
+            sleep(back_off(errors)).await;
+        } else {
+            errors = 0;
+        }
+        // Hints may have been missed in between: look at everything.
+        ctx.wake.here().nudge();
+    }
+}
+
+async fn hear(ctx: &Ctx) -> Result<(), Error> {
+    let wake = ctx.wake.clone();
+    let heard = move |dues: Vec<_>| {
+        for (shard, due_at) in dues {
+            wake.due_here(shard, due_at);
+        }
+    };
+    Ok(hints::listen(&ctx.store, heard).await?)
+}

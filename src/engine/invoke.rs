@@ -1,0 +1,310 @@
+//! Calling a target. Whatever happens is news of the run, never an error of ours: a refused
+//! connection and a 500 are facts about the target.
+//!
+//! One timeout covers connect to last byte; of the answer a bounded part is kept and the rest is
+//! not read; redirects are not followed; nothing is decompressed. So a target that hangs, drips or
+//! never ends costs one permit for one timeout, and no memory.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use chrono::{DateTime, SecondsFormat, Utc};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, redirect};
+
+use super::run_token;
+use super::settle::{News, Report};
+use super::{Ctx, clock};
+use crate::domain::job::Completion;
+use crate::domain::retry::retry_after;
+use crate::domain::run::{Response, RunError};
+use crate::domain::verdict::Outcome;
+use crate::store::live::{Acceptance, Claimed};
+use crate::store::runs;
+use crate::telemetry::metrics as names;
+
+/// How much of an answer's body is kept.
+pub const BODY_LIMIT: usize = 64 * 1024;
+/// How many of its headers, and how long each.
+const HEADER_COUNT: usize = 64;
+const HEADER_LIMIT: usize = 1_024;
+/// A target that cannot be connected to within this time counts as not reached.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// In callback mode the answer only says "accepted": it may not hold a permit for longer, however
+/// long the run may take.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Idle connections kept per host, and for how long: less than common servers keep theirs, so that
+/// few are found closed.
+const IDLE_PER_HOST: usize = 128;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The HTTP client that targets are called with.
+#[derive(Clone, Debug)]
+pub struct Invoker {
+    client: Client,
+}
+
+impl Invoker {
+    /// A client that follows no redirect, uses no proxy and decompresses nothing.
+    pub fn new(public_url: &str) -> Result<Self, super::Error> {
+        super::auth::install_crypto();
+        let agent = format!("Axle/{} (+{public_url})", env!("CARGO_PKG_VERSION"));
+        let client = Client::builder()
+            .user_agent(agent)
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_PER_HOST)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .http2_keep_alive_timeout(Duration::from_secs(10))
+            .build()
+            .map_err(|error| super::Error::Broken(format!("no HTTP client: {error}")))?;
+        Ok(Self { client })
+    }
+}
+
+/// Calls the target of a claimed job and tells how it went.
+pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
+    let spec = &job.spec;
+    let limit = Duration::from_millis(spec.timeout_ms);
+    let limit = match spec.completion {
+        Completion::Response => limit,
+        Completion::Callback => limit.min(ACCEPT_TIMEOUT),
+    };
+    let request = match request(ctx, invoker, &job, limit).await {
+        Ok(request) => request,
+        Err(error) => return ended(&job, Report::bare(Outcome::Unreached, Some(error))),
+    };
+    let sent_at = ctx.clock.now();
+    let call = tokio::time::timeout(limit, call(invoker, request)).await;
+    metrics::histogram!(names::DISPATCH_DURATION, "target_kind" => "http")
+        .record(clock::until(sent_at, ctx.clock.now()).as_secs_f64());
+    let mut report = match call {
+        Ok(Ok((status, headers, response))) => {
+            let now = ctx.clock.now();
+            let accepted = job.spec.completion == Completion::Callback || asks_to_wait(status, &headers);
+            if (200..300).contains(&status) && accepted {
+                return News::Accepted(acceptance(&job, status, (sent_at, now)));
+            }
+            answered(status, &headers, response, now)
+        }
+        Ok(Err(error)) => broken(&error),
+        Err(_elapsed) => {
+            let message = format!("no complete answer within {} ms", limit.as_millis());
+            Report::bare(Outcome::TimedOut, Some(RunError::new("timeout", message)))
+        }
+    };
+    report.sent_at = Some(sent_at);
+    ended(&job, report)
+}
+
+fn ended(job: &Claimed, report: Report) -> News {
+    News::Ended { run: job.run, policy: job.spec.retry.clone(), report: Box::new(report) }
+}
+
+/// What is sent, built in full before the clock of the call starts.
+async fn request(
+    ctx: &Ctx,
+    invoker: &Invoker,
+    job: &Claimed,
+    limit: Duration,
+) -> Result<reqwest::Request, RunError> {
+    let wrong = |error: &dyn StdError| RunError::new("request", chain(error));
+    let spec = &job.spec;
+    let method = Method::from_bytes(spec.target.method.as_bytes()).map_err(|e| wrong(&e))?;
+    let mut headers = HeaderMap::with_capacity(spec.target.headers.len() + 12);
+    for (name, value) in &spec.target.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| wrong(&e))?;
+        headers.append(name, HeaderValue::from_str(value).map_err(|e| wrong(&e))?);
+    }
+    let now = ctx.clock.now();
+    for (name, value) in ours(ctx, job, now, limit).await {
+        headers.insert(name, HeaderValue::from_str(&value).map_err(|e| wrong(&e))?);
+    }
+    invoker
+        .client
+        .request(method, &spec.target.url)
+        .headers(headers)
+        .body(job.payload.clone())
+        .build()
+        .map_err(|e| wrong(&e))
+}
+
+/// The headers of conventions 2.6. `webhook-signature` and `Axle-Signature` take their place here
+/// once teams have signing secrets.
+async fn ours(
+    ctx: &Ctx,
+    job: &Claimed,
+    now: DateTime<Utc>,
+    limit: Duration,
+) -> Vec<(HeaderName, String)> {
+    let instant = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Micros, true);
+    let name = HeaderName::from_static;
+    let mut headers = vec![
+        (name("content-type"), job.spec.content_type.clone()),
+        (name("webhook-id"), job.run.job.to_string()),
+        (name("webhook-timestamp"), now.timestamp().to_string()),
+        (name("axle-job-id"), job.run.job.to_string()),
+        (name("axle-run-id"), job.run.to_string()),
+        (name("axle-attempt"), job.spent.attempt.to_string()),
+        (name("axle-max-attempts"), job.spec.retry.max_attempts().to_string()),
+        (name("axle-fence"), job.run.fence.to_string()),
+        (name("axle-due-at"), instant(job.due_at)),
+        (name("axle-deadline"), instant(clock::after(now, limit))),
+        (name("axle-callback-url"), run_token::callback_url(ctx, job.run)),
+    ];
+    if job.run.fence > 1 {
+        match runs::previous(&ctx.store, job.run.job).await {
+            Ok(Some((status, error))) => {
+                headers.extend(status.map(|s| (name("axle-previous-status"), s.to_string())));
+                headers.extend(error.map(|e| (name("axle-previous-error"), ascii(&e.message))));
+            }
+            Ok(None) => {}
+            // They are a courtesy; the call is not.
+            Err(error) => tracing::debug!(%error, run = %job.run, "no previous outcome"),
+        }
+    }
+    headers
+}
+
+type Answered = (u16, HeaderMap, Response);
+
+async fn call(invoker: &Invoker, request: reqwest::Request) -> Result<Answered, reqwest::Error> {
+    let mut response = invoker.client.execute(request).await?;
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let mut body = BytesMut::new();
+    let mut truncated = false;
+    while let Some(chunk) = response.chunk().await? {
+        let room = BODY_LIMIT - body.len();
+        body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+        if chunk.len() > room {
+            // The connection is closed with the rest unread.
+            truncated = true;
+            break;
+        }
+    }
+    let kept = Response { headers: kept_headers(&headers), body: body.freeze(), truncated };
+    Ok((status, headers, kept))
+}
+
+/// A target that runs longer than an answer may take says so by itself.
+fn asks_to_wait(status: u16, headers: &HeaderMap) -> bool {
+    status == 202 && is(headers, "axle-completion", "callback")
+}
+
+fn acceptance(job: &Claimed, status: u16, (sent_at, now): (DateTime<Utc>, DateTime<Utc>)) -> Acceptance {
+    let deadline_at = clock::after(now, Duration::from_millis(job.spec.timeout_ms));
+    Acceptance {
+        run: job.run,
+        sent_at,
+        http_status: i32::from(status),
+        deadline_at,
+        lease_until: lease_until(now, deadline_at, job.spec.heartbeat_timeout_ms),
+    }
+}
+
+/// Until when an accepted run may stay silent.
+pub(super) fn lease_until(
+    now: DateTime<Utc>,
+    deadline_at: DateTime<Utc>,
+    heartbeat_timeout_ms: Option<u64>,
+) -> DateTime<Utc> {
+    heartbeat_timeout_ms.map_or(deadline_at, |silence| {
+        clock::after(now, Duration::from_millis(silence)).min(deadline_at)
+    })
+}
+
+fn answered(status: u16, headers: &HeaderMap, response: Response, now: DateTime<Utc>) -> Report {
+    let (outcome, error) = if (200..300).contains(&status) {
+        (Outcome::Succeeded, None)
+    } else {
+        let refused = is(headers, "axle-no-retry", "true")
+            || is(headers, "webhook-delivery", "abort-message")
+            || status == 410;
+        let asked = headers.get("retry-after").and_then(|value| value.to_str().ok());
+        let outcome = Outcome::Failed {
+            retryable: !refused,
+            retry_after: asked.and_then(|value| retry_after(value, now)),
+        };
+        let message = format!("the target answered {status}");
+        (outcome, Some(RunError::new("http_status", message)))
+    };
+    let http_status = Some(i32::from(status));
+    Report { outcome, sent_at: None, http_status, error, response: Some(response), result: None }
+}
+
+/// A call that broke: before the target had the request it is charged to the dispatch budget.
+fn broken(error: &reqwest::Error) -> Report {
+    let text = chain(error);
+    let reached = !error.is_connect();
+    let class = if reached {
+        match io_kind(error) {
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "reset",
+            Some(_) | None => "protocol",
+        }
+    } else if error.is_timeout() {
+        "connect_timeout"
+    } else if text.contains("dns error") {
+        "dns"
+    } else if text.contains("certificate") || text.contains("TLS") {
+        "tls"
+    } else {
+        "connect"
+    };
+    let outcome = if reached {
+        Outcome::Failed { retryable: true, retry_after: None }
+    } else {
+        Outcome::Unreached
+    };
+    Report::bare(outcome, Some(RunError::new(class, text)))
+}
+
+fn io_kind(error: &dyn StdError) -> Option<io::ErrorKind> {
+    let mut cause = error.source();
+    while let Some(this) = cause {
+        if let Some(io) = this.downcast_ref::<io::Error>() {
+            return Some(io.kind());
+        }
+        cause = this.source();
+    }
+    None
+}
+
+/// An error and its causes. URLs are left out: they may hold a secret.
+fn chain(error: &dyn StdError) -> String {
+    let mut causes = Vec::new();
+    let mut cause = error.source();
+    while let Some(this) = cause {
+        causes.push(this.to_string());
+        cause = this.source();
+    }
+    // The outermost text of the client repeats the URL; its causes say what happened.
+    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+}
+
+fn kept_headers(headers: &HeaderMap) -> std::collections::BTreeMap<String, String> {
+    headers
+        .iter()
+        .take(HEADER_COUNT)
+        .map(|(name, value)| {
+            let mut text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            text.truncate(text.floor_char_boundary(HEADER_LIMIT));
+            (name.as_str().to_owned(), text)
+        })
+        .collect()
+}
+
+fn is(headers: &HeaderMap, name: &str, value: &str) -> bool {
+    headers.get(name).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+}
+
+/// Text as a header can carry it.
+fn ascii(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_graphic() { c } else { ' ' };
+    text.chars().take(300).map(plain).collect::<String>().trim().to_owned()
+}

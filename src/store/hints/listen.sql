@@ -1,0 +1,2 @@
+-- Hears hints, on a connection of its own.
+LISTEN axle_due

@@ -1,1 +1,3 @@
 //! Axle.
+
+pub mod dev;

@@ -38,7 +38,7 @@ async fn execute(cluster: &Cluster, statement: &str) {
 }
 
 async fn refusal(options: Options) -> Error {
-    Cluster::start(options).await.err().expect("this start must be refused")
+    Cluster::start(options).await.expect_err("this start must be refused")
 }
 
 /// The process id that PostgreSQL recorded.
@@ -57,7 +57,7 @@ async fn a_cluster_is_made_survives_a_kill_and_is_not_shared() {
     assert_eq!(ask(&cluster, settings).await, "UTF8 off 20 off axle");
 
     let wrong = cluster.url("axle").replace("axle:", "axle:x");
-    let refused = tokio_postgres::connect(&wrong, NoTls).await.err().expect("a wrong password");
+    let refused = tokio_postgres::connect(&wrong, NoTls).await.err().unwrap();
     assert!(refused.code().is_some(), "refused by the server: {refused}");
     let mode = fs::metadata(dir.path().join("password")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

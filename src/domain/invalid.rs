@@ -29,12 +29,8 @@ impl Invalid {
     }
 
     /// `Ok(value)` when nothing was found.
-    pub fn or(self, value: impl FnOnce() -> Option<Self>) -> Result<(), Self> {
-        let mut all = self;
-        if let Some(more) = value() {
-            all.0.extend(more.0);
-        }
-        if all.0.is_empty() { Ok(()) } else { Err(all) }
+    pub fn into_result<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod check;
 pub mod id;
 pub mod invalid;
 pub mod job;
+pub mod next_step;
 pub mod principal;
 pub mod queue;
 pub mod retry;

@@ -9,7 +9,9 @@ use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
 use crate::domain::principal::{Act, Principal};
 use crate::store::idempotency::Kept;
-use crate::store::jobs::{self, Filter};
+use crate::store::jobs;
+
+pub use crate::store::jobs::Filter;
 use crate::telemetry::metrics as names;
 
 /// Whether a batch is taken whole or item by item.

@@ -10,6 +10,7 @@ pub mod claim;
 pub mod clock;
 pub mod error;
 pub mod every;
+pub mod health;
 pub mod hint;
 pub mod invoke;
 pub mod jobs;

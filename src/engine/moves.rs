@@ -17,7 +17,8 @@ use crate::domain::run::RunState;
 use crate::domain::state::{Event, State, next};
 use crate::store::done::{self, Done};
 use crate::store::idempotency::Kept;
-use crate::store::jobs::Change;
+
+pub use crate::store::jobs::Change;
 use crate::store::live::{self, Live};
 use crate::store::{Session, jobs, runs};
 

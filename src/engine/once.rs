@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::{Ctx, Error, clock, place};
 use crate::domain::principal::Principal;
-use crate::store::idempotency::{self, Kept};
+use crate::store::idempotency;
 use crate::store::{self, Session};
 
-pub use crate::store::idempotency::Key;
+pub use crate::store::idempotency::{Kept, Key};
 
 /// What a caller is answered.
 #[derive(Debug)]

@@ -1,0 +1,93 @@
+//! What every request and answer has around it: a request id, the headers of conventions 2.1, a
+//! metric by route template, a log line, and one shape for every error, the framework's included.
+
+use std::time::Duration;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, REFERRER_POLICY};
+use actix_web::middleware::Next;
+use actix_web::HttpRequest;
+use tokio::time::Instant;
+
+use super::problem::Problem;
+use crate::engine::random;
+use crate::telemetry::metrics as names;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The middleware.
+pub async fn envelope(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let started = Instant::now();
+    let id = request_id(request.request());
+    let http = request.request().clone();
+    let answer = match next.call(request).await {
+        Ok(answer) => answer.map_into_boxed_body(),
+        Err(error) => ServiceResponse::new(http.clone(), shaped(&error, &http, &id)),
+    };
+    let error = answer.response().error().map(|error| shaped(error, &http, &id));
+    let mut answer = match error {
+        Some(shaped) => answer.into_response(shaped),
+        None => answer,
+    };
+    dress(&mut answer, &id);
+    report(&answer, started.elapsed(), &id);
+    Ok(answer)
+}
+
+/// The caller's id if it is 1 to 128 visible ASCII characters, else a new one.
+fn request_id(request: &HttpRequest) -> String {
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    given
+        .filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic()))
+        .map_or_else(|| format!("req_{:016x}", random::bits()), str::to_owned)
+}
+
+fn shaped(
+    error: &actix_web::Error,
+    request: &HttpRequest,
+    id: &str,
+) -> actix_web::HttpResponse<BoxBody> {
+    let path = request.path();
+    match error.as_error::<Problem>() {
+        Some(problem) => problem.respond(path, id),
+        None => {
+            let status = error.as_response_error().status_code();
+            Problem::of_status(status, error.to_string()).respond(path, id)
+        }
+    }
+}
+
+fn dress(answer: &mut ServiceResponse<BoxBody>, id: &str) {
+    let headers = answer.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let nosniff = HeaderName::from_static("x-content-type-options");
+    headers.insert(nosniff, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+}
+
+fn report(answer: &ServiceResponse<BoxBody>, took: Duration, id: &str) {
+    let status = answer.status().as_u16();
+    let request = answer.request();
+    let route = request.match_pattern().unwrap_or_else(|| "unmatched".into());
+    let method = request.method().as_str().to_owned();
+    let class = format!("{}xx", status / 100);
+    metrics::histogram!(names::HTTP_REQUEST_DURATION,
+        "method" => method, "route" => route, "status_class" => class)
+    .record(took.as_secs_f64());
+    // The query is left out: a callback's holds its token.
+    let (method, path) = (request.method(), request.path());
+    if status >= 500 {
+        tracing::warn!(request_id = id, %method, path, status, ?took, "request");
+    } else {
+        tracing::debug!(request_id = id, %method, path, status, ?took, "request");
+    }
+}

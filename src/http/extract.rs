@@ -1,0 +1,248 @@
+//! Bytes become typed: who asks, what for, under which key. Each extractor answers with a problem,
+//! so a handler sees only what is right.
+
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, IF_MATCH};
+use actix_web::{FromRequest, HttpRequest, dev, web};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use serde_json::value::RawValue;
+
+use super::problem::Problem;
+use crate::domain::principal::Principal;
+use crate::engine::auth::{AuthError, Verifier};
+use crate::engine::once::{self, Key, Request};
+use crate::engine::{Ctx, Error};
+
+/// How callers are known.
+#[derive(Clone)]
+pub enum Auth {
+    /// By their tokens.
+    Tokens(Arc<Verifier>),
+    /// `axle dev`: a caller from this machine is this principal and is asked for nothing.
+    Loopback(Principal),
+}
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct Api {
+    /// The engine.
+    pub ctx: Ctx,
+    /// How callers are known.
+    pub auth: Auth,
+    /// Whether creating needs an Idempotency-Key.
+    pub require_key: bool,
+}
+
+/// A known caller, and the engine it may ask.
+pub struct Caller {
+    /// The engine.
+    pub ctx: Ctx,
+    /// Who asks.
+    pub who: Principal,
+    request: HttpRequest,
+    require_key: bool,
+}
+
+impl FromRequest for Caller {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let api = api(&request)?;
+            let who = match &api.auth {
+                Auth::Tokens(verifier) => {
+                    let token = bearer(request.headers())?;
+                    let now = api.ctx.clock.now();
+                    verifier.verify(token, now).await.map_err(Error::from)?
+                }
+                Auth::Loopback(principal) if is_own_caller(&request) => principal.clone(),
+                Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
+            };
+            let (ctx, require_key) = (api.ctx.clone(), api.require_key);
+            Ok(Self { ctx, who, request, require_key })
+        })
+    }
+}
+
+impl Caller {
+    /// The idempotency key of this request, if it came with one.
+    pub fn key(&self, body: &[u8]) -> Result<Option<Key>, Problem> {
+        let Some(value) = self.request.headers().get("idempotency-key") else {
+            return if self.require_key { Err(Error::KeyMissing.into()) } else { Ok(None) };
+        };
+        let text = value.to_str().ok().and_then(unquote).ok_or_else(|| {
+            let detail = "Idempotency-Key must be 1 to 255 visible ASCII characters, quoted or bare";
+            Problem::new("malformed-request", detail)
+        })?;
+        let pattern = self.request.match_pattern().unwrap_or_default();
+        let route = format!("{} {pattern}", self.request.method());
+        let request = Request { route: &route, path: self.request.path(), body };
+        Ok(Some(once::key(&self.ctx, &self.who, request, &text)))
+    }
+
+    /// The ETag that a change is conditional on: none for `*`.
+    pub fn condition(&self) -> Result<Option<String>, Problem> {
+        let given = self.request.headers().get(IF_MATCH).and_then(|value| value.to_str().ok());
+        match given.map(str::trim) {
+            None => Err(Error::ConditionMissing.into()),
+            Some("*") => Ok(None),
+            Some(etag) => Ok(Some(etag.to_owned())),
+        }
+    }
+
+    /// The query's parameters, decoded, in their order.
+    pub fn query(&self) -> Vec<(String, String)> {
+        url::form_urlencoded::parse(self.request.query_string().as_bytes()).into_owned().collect()
+    }
+}
+
+/// A JSON body, in full and as it came.
+pub struct Body(Bytes);
+
+impl FromRequest for Body {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = payload.take();
+        Box::pin(async move {
+            check_media_type(request.headers())?;
+            let limit = body_limit(&request)?;
+            Ok(Self(read(payload, limit).await?))
+        })
+    }
+}
+
+impl Body {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The one JSON value that it holds.
+    pub fn json(&self) -> Result<&RawValue, Problem> {
+        serde_json::from_slice(&self.0).map_err(|error| {
+            Problem::new("invalid-json", format!("The body is not JSON: {error}."))
+        })
+    }
+
+    /// The same, or an empty object for an empty body.
+    pub fn json_or_empty(&self) -> Result<&RawValue, Problem> {
+        const EMPTY: &str = "{}";
+        if self.0.is_empty() {
+            let empty = serde_json::from_str(EMPTY);
+            return empty.map_err(|_| Problem::new("internal", "An empty object is JSON."));
+        }
+        self.json()
+    }
+}
+
+/// The engine, for who needs no token of ours: targets, which have their run's.
+pub struct Engine(pub Ctx);
+
+impl FromRequest for Engine {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(api(request).map(|api| Self(api.ctx.clone())))
+    }
+}
+
+fn api(request: &HttpRequest) -> Result<&Api, Problem> {
+    let missing = || Problem::new("internal", "The API is not set up.");
+    request.app_data::<web::Data<Api>>().map(|data| data.as_ref()).ok_or_else(missing)
+}
+
+fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
+    let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, token) = value.and_then(|v| v.split_once(' ')).ok_or(AuthError::Missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(AuthError::Missing.into());
+    }
+    Ok(token.trim())
+}
+
+/// A program on this machine, or a page that this server has served: not a page of another site,
+/// whether it says so in `Origin` or came by a name that it made point here.
+fn is_own_caller(request: &HttpRequest) -> bool {
+    let here = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let host = header("host").unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let own_name = matches!(name, "127.0.0.1" | "localhost" | "[::1]" | "::1");
+    let own_page = header("origin").is_none_or(|origin| origin == format!("http://{host}"));
+    request.peer_addr().is_some_and(here) && own_name && own_page
+}
+
+/// A structured-field string (the draft's form) or the bare token that many clients send.
+fn unquote(text: &str) -> Option<String> {
+    let text = text.trim();
+    let inner = match text.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"')?.replace("\\\"", "\"").replace("\\\\", "\\"),
+        None => text.to_owned(),
+    };
+    let fits = (1..=255).contains(&inner.len()) && inner.bytes().all(|b| b.is_ascii_graphic());
+    fits.then_some(inner)
+}
+
+/// A body without a type is taken for JSON; one that says it is something else is not.
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = value.to_str().unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    {
+        return Ok(());
+    }
+    let detail = format!("The body is said to be {essence:?}; this takes application/json.");
+    Err(Problem::new("unsupported-media-type", detail))
+}
+
+/// The JSON around a payload, base 64 included, or a batch of small ones.
+fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
+    const AROUND: usize = 64 * 1024;
+    const BATCH: usize = 16 * 1024 * 1024;
+    let payload = api(request)?.ctx.limits.max_payload;
+    let one = payload.saturating_mul(2).saturating_add(AROUND);
+    let batch = request.path().ends_with("/batch");
+    Ok(if batch { one.max(BATCH) } else { one })
+}
+
+async fn read(mut payload: dev::Payload, limit: usize) -> Result<Bytes, Problem> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk
+            .map_err(|error| Problem::new("malformed-request", format!("The body broke off: {error}.")))?;
+        if body.len() + chunk.len() > limit {
+            let detail = format!("The body has more than {limit} bytes.");
+            return Err(Problem::new("payload-too-large", detail));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_quoted_or_bare() {
+        assert_eq!(unquote("abc"), Some("abc".into()));
+        assert_eq!(unquote(r#""abc""#), Some("abc".into()));
+        assert_eq!(unquote(r#""a\"b""#), Some("a\"b".into()));
+        let long = "k".repeat(256);
+        for bad in ["", "\"\"", "\"open", "a b", "ä", long.as_str()] {
+            assert_eq!(unquote(bad), None, "{bad}");
+        }
+    }
+}

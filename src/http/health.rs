@@ -1,0 +1,84 @@
+//! The admin listener: liveness, readiness and metrics, on a thread and a runtime of their own, so
+//! that a check never waits behind work (conventions 2.11).
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::engine::health::{Probe, check_database};
+
+/// What the admin listener needs.
+#[derive(Clone)]
+pub struct Health {
+    /// Looks at the database over a connection of its own.
+    pub probe: Probe,
+    /// Set when the process has been told to stop.
+    pub draining: Arc<AtomicBool>,
+    /// Renders the metrics.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+/// A check that takes longer has failed.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Serves until its handle is told to stop. To be called on a thread and runtime of its own.
+pub fn serve(listener: TcpListener, health: Health) -> std::io::Result<actix_web::dev::Server> {
+    Ok(HttpServer::new(move || {
+        App::new()
+            .app_data(web::Data::new(health.clone()))
+            .route("/livez", web::get().to(live))
+            .route("/startupz", web::get().to(live))
+            .route("/readyz", web::get().to(ready))
+            .route("/metrics", web::get().to(metrics))
+    })
+    .listen(listener)?
+    .workers(1)
+    .disable_signals()
+    .run())
+}
+
+async fn live() -> &'static str {
+    "ok\n"
+}
+
+#[derive(Serialize)]
+struct Report {
+    status: &'static str,
+    checks: std::collections::BTreeMap<&'static str, String>,
+}
+
+async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse {
+    let database = match timeout(LIMIT, check_database(&health.probe)).await {
+        Ok(Ok(())) => "ok".to_owned(),
+        Ok(Err(reason)) => reason,
+        Err(_elapsed) => "no answer within a second".to_owned(),
+    };
+    let draining = health.draining.load(Ordering::Relaxed);
+    let process = if draining { "draining" } else { "ok" };
+    let is_ready = database == "ok" && !draining;
+    let status = if is_ready { "ready" } else { "not ready" };
+    let checks = [("database", database), ("process", process.to_owned())].into();
+    let report = Report { status, checks };
+    let mut answer =
+        if is_ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
+    let accept = request.headers().get("accept").and_then(|value| value.to_str().ok());
+    if accept.is_some_and(|accept| accept.contains("application/json")) {
+        return answer.json(report);
+    }
+    let lines: String = if request.query_string().contains("verbose") {
+        report.checks.iter().map(|(name, found)| format!("{name}: {found}\n")).collect()
+    } else {
+        String::new()
+    };
+    answer.content_type("text/plain; charset=utf-8").body(format!("{lines}{status}\n"))
+}
+
+async fn metrics(health: web::Data<Health>) -> HttpResponse {
+    let text = (health.metrics)();
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
+}

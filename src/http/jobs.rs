@@ -1,0 +1,288 @@
+//! Register, read and list jobs.
+
+use actix_web::{HttpResponse, get, post, web};
+use utoipa::IntoParams;
+
+use super::extract::{Body, Caller};
+use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
+use super::problem::Problem;
+use super::{Reply, cursor, kept, reply};
+use crate::domain::id::JobId;
+use crate::domain::invalid::Invalid;
+use crate::domain::job::Job;
+use crate::domain::state::State;
+use crate::engine::jobs::{self, Batch, Filter, Item};
+use crate::engine::once::Kept;
+use crate::engine::register::Registered;
+use crate::engine::{Ctx, Error};
+use crate::wire::Page;
+use crate::wire::batch::{BatchAnswer, BatchItem, BatchRequest, read_batch};
+use crate::wire::job::JobView;
+use crate::wire::problem::FaultView;
+use crate::wire::request::{JobRequest, read_job};
+
+/// Register a job
+///
+/// The job is durable when this answers. With an `Idempotency-Key`, a repeat of the request gets the
+/// same answer; with a `unique_key`, an unfinished job of the team that has it is answered instead.
+#[utoipa::path(
+    operation_id = "createJob", tag = "jobs", request_body = JobRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters; remembered for a day")),
+    responses(
+        (status = 201, description = "The job was registered", body = JobView,
+         headers(("Location" = String, description = "Where the job is found"))),
+        (status = 200, description = "An unfinished job has the unique key; this is it", body = JobView,
+         headers(("Axle-Deduplicated" = String, description = "`true`"))),
+        Refusals, BodyRefusals, Conflict,
+    ),
+)]
+#[post("/v1/jobs")]
+pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
+    let new = read_job(body.json()?, "#", caller.ctx.limits.max_payload)?;
+    let key = caller.key(body.bytes())?;
+    let show = |made: &Registered| show_registered(&caller.ctx, made);
+    Ok(reply(jobs::create(&caller.ctx, &caller.who, key.as_ref(), new, show).await?))
+}
+
+/// Register up to 1,000 jobs
+///
+/// In one transaction. `atomic: true` (the default): one bad item refuses all, with every fault.
+/// `atomic: false`: each item has its own answer, in order.
+#[utoipa::path(
+    operation_id = "createJobs", tag = "jobs", request_body = BatchRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters; remembered for a day")),
+    responses(
+        (status = 200, description = "One answer for each job, in order", body = BatchAnswer),
+        Refusals, BodyRefusals, Conflict,
+    ),
+)]
+#[post("/v1/jobs/batch")]
+pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
+    let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload)?;
+    let mode = if atomic { Batch::Atomic } else { Batch::EachAlone };
+    let key = caller.key(body.bytes())?;
+    let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items));
+    let batch = (mode, items);
+    Ok(reply(jobs::create_batch(&caller.ctx, &caller.who, key.as_ref(), batch, show).await?))
+}
+
+/// Read a job
+///
+/// What was asked, where it stands, and in `next_step` what happens next.
+#[utoipa::path(
+    operation_id = "getJob", tag = "jobs",
+    params(("id" = String, Path, description = "The job")),
+    responses(
+        (status = 200, description = "The job", body = JobView,
+         headers(("ETag" = String, description = "For If-Match"))),
+        Refusals, Missing,
+    ),
+)]
+#[get("/v1/jobs/{id}")]
+pub(super) async fn get_job(caller: Caller, id: web::Path<String>) -> Reply {
+    let job = jobs::get(&caller.ctx, &caller.who, job_id(&id)?).await?;
+    Ok(show_job(&caller.ctx, &job))
+}
+
+/// The filters of a list of jobs; all must hold.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "only the derived document is used; `filter` reads the query")]
+struct ListQuery {
+    /// In one of these states, separated by commas.
+    #[param(example = "FAILED,RETRY_WAIT")]
+    state: Option<String>,
+    /// Of this queue.
+    queue: Option<String>,
+    /// Of this name.
+    name: Option<String>,
+    /// With this tag, as `key:value`.
+    #[param(example = "region:eu")]
+    tag: Option<String>,
+    /// Of this owner.
+    owner_service: Option<String>,
+    /// Made by this schedule.
+    schedule_id: Option<String>,
+    /// Registered at this instant or later.
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Registered before this instant.
+    #[param(format = DateTime)]
+    until: Option<String>,
+    /// 1 to 500; 50 if absent.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List jobs
+///
+/// Newest first, without payloads. Pages follow one another by `next_cursor`, also in the header
+/// `Link`; jobs registered meanwhile do not move them.
+#[utoipa::path(
+    operation_id = "listJobs", tag = "jobs", params(ListQuery),
+    responses(
+        (status = 200, description = "A page of jobs", body = Page<JobView>,
+         headers(("Link" = String, description = "The next page, as `rel=\"next\"`"))),
+        Refusals,
+        (status = 422, description = "A parameter cannot be accepted",
+         content_type = "application/problem+json", body = crate::wire::problem::ProblemView),
+    ),
+)]
+#[get("/v1/jobs")]
+pub(super) async fn list_jobs(caller: Caller) -> Reply {
+    let query = read_query(&caller.query())?;
+    let list = cursor::list(PATH, &query.described);
+    let bound = query.cursor.as_deref().map(|text| cursor::decode(text, &list));
+    let before = bound.transpose()?.map(|place| place.parse().or(Err(bad_place()))).transpose()?;
+    let page = (before, query.limit);
+    let (found, more) = jobs::list(&caller.ctx, &caller.who, &query.filter, page).await?;
+    let last = found.last().filter(|_| more).map(|job| job.id.to_string());
+    let now = caller.ctx.clock.now();
+    let data = found.iter().map(|job| JobView::new(job, now)).collect();
+    Ok(page_reply(PATH, data, last, &query.described))
+}
+
+const PATH: &str = "/v1/jobs";
+
+fn bad_place() -> Problem {
+    Problem::new("invalid-cursor", "The cursor does not hold a place.")
+}
+
+/// A page with its link to the next.
+pub(super) fn page_reply<T: serde::Serialize>(
+    path: &str,
+    data: Vec<T>,
+    last: Option<String>,
+    described: &str,
+) -> HttpResponse {
+    let list = cursor::list(path, described);
+    let next_cursor = last.map(|place| cursor::encode(&place, &list));
+    let mut reply = HttpResponse::Ok();
+    if let Some(cursor) = &next_cursor {
+        let gap = if described.is_empty() { "" } else { "&" };
+        let link = format!("<{path}?{described}{gap}cursor={cursor}>; rel=\"next\"");
+        reply.insert_header(("Link", link));
+    }
+    reply.json(Page { data, next_cursor })
+}
+
+/// A list's query as read.
+struct Query {
+    filter: Filter,
+    limit: usize,
+    cursor: Option<String>,
+    /// The filter again, as text: a cursor is bound to it.
+    described: String,
+}
+
+fn read_query(pairs: &[(String, String)]) -> Result<Query, Problem> {
+    let mut faults = Invalid::default();
+    let mut query =
+        Query { filter: Filter::default(), limit: 50, cursor: None, described: String::new() };
+    let mut described = url::form_urlencoded::Serializer::new(String::new());
+    for (key, value) in pairs {
+        if let Err(detail) = read_parameter(&mut query, key, value) {
+            let code = if detail == UNKNOWN { "unknown-parameter" } else { "out-of-range" };
+            faults.add(format!("#/query/{key}"), code, detail);
+        }
+        if key != "cursor" {
+            described.append_pair(key, value);
+        }
+    }
+    query.described = described.finish();
+    Ok(faults.into_result(query)?)
+}
+
+const UNKNOWN: &str = "is no parameter of this list";
+
+fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), String> {
+    let filter = &mut query.filter;
+    let text = || {
+        if value.contains('\0') { Err("must not hold U+0000".to_owned()) } else { Ok(value.to_owned()) }
+    };
+    match key {
+        "state" => filter.states = read_states(value)?,
+        "queue" => filter.queue = Some(text()?),
+        "name" => filter.name = Some(text()?),
+        "owner_service" => filter.owner_service = Some(text()?),
+        "tag" => {
+            let (key, value) = value.split_once(':').ok_or("must be key:value")?;
+            text()?;
+            filter.tag = Some((key.to_owned(), value.to_owned()));
+        }
+        // No schedule has made a job yet; a well-formed id simply finds none.
+        "schedule_id" => {
+            let id = value.strip_prefix("sch_").map(|digits| format!("job_{digits}"));
+            let id = id.and_then(|id| id.parse::<JobId>().ok());
+            filter.schedule_id = Some(id.ok_or("must be the id of a schedule")?.uuid());
+        }
+        "since" => filter.since = Some(read_instant(value)?),
+        "until" => filter.until = Some(read_instant(value)?),
+        "limit" => {
+            let limit = value.parse().ok().filter(|limit| (1..=500).contains(limit));
+            query.limit = limit.ok_or("must be 1 to 500")?;
+        }
+        "cursor" => query.cursor = Some(value.to_owned()),
+        _ => return Err(UNKNOWN.into()),
+    }
+    Ok(())
+}
+
+fn read_states(value: &str) -> Result<Vec<State>, String> {
+    let all = || State::ALL.map(State::as_str).join(", ");
+    let read = |word: &str| State::parse(word.trim()).ok_or_else(|| format!("must be of {}", all()));
+    value.split(',').map(read).collect()
+}
+
+fn read_instant(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
+    let at = chrono::DateTime::parse_from_rfc3339(value);
+    at.map(|at| at.to_utc()).map_err(|_| "must be an instant in RFC 3339".to_owned())
+}
+
+/// The job of a path; a text that is no id is an id of nothing.
+pub(super) fn job_id(text: &str) -> Result<JobId, Error> {
+    text.parse().or(Err(Error::Missing { noun: "job" }))
+}
+
+/// A job with its ETag.
+pub(super) fn show_job(ctx: &Ctx, job: &Job) -> HttpResponse {
+    let view = JobView::new(job, ctx.clock.now());
+    HttpResponse::Ok().insert_header(("ETag", job.etag())).json(view)
+}
+
+fn show_registered(ctx: &Ctx, made: &Registered) -> Kept {
+    let (status, job) = match made {
+        Registered::New(job) => (201, job),
+        Registered::Existing(job) => (200, job),
+    };
+    let view = JobView::new(job, ctx.clock.now());
+    let location = format!("/v1/jobs/{}", job.id);
+    Kept { deduplicated: status == 200, ..kept(status, Some(location), &view) }
+}
+
+fn show_batch(ctx: &Ctx, items: &[Item]) -> BatchAnswer {
+    let now = ctx.clock.now();
+    let bare = |status| BatchItem { status, job: None, existing_id: None, errors: Vec::new() };
+    let brief = |job: &Job| {
+        let mut view = JobView::new(job, now);
+        (view.payload, view.payload_base64) = (None, None);
+        Some(view)
+    };
+    let show = |item: &Item| match item {
+        Item::Created(job) => BatchItem { job: brief(job), ..bare(201) },
+        Item::Existing(job) => BatchItem { job: brief(job), ..bare(200) },
+        Item::Duplicate(id) => BatchItem { existing_id: Some(id.to_string()), ..bare(409) },
+        Item::Invalid(invalid) => {
+            let fault = |fault: &crate::domain::invalid::Fault| FaultView {
+                pointer: fault.pointer.clone(),
+                code: fault.code.to_owned(),
+                detail: fault.detail.clone(),
+            };
+            BatchItem { errors: invalid.0.iter().map(fault).collect(), ..bare(422) }
+        }
+    };
+    let results: Vec<_> = items.iter().map(show).collect();
+    BatchAnswer { created: results.iter().filter(|item| item.status == 201).count(), results }
+}

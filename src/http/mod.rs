@@ -1,0 +1,124 @@
+//! actix only: bytes ↔ engine types. A handler extracts, calls one engine function and shows what it
+//! gave; it decides nothing. Routes and the OpenAPI document are one object.
+
+pub mod callbacks;
+pub mod cursor;
+pub mod docs;
+pub mod envelope;
+pub mod extract;
+pub mod health;
+pub mod jobs;
+pub mod moves;
+pub mod openapi;
+pub mod problem;
+pub mod queues;
+pub mod runs;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use actix_web::dev::Server;
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpResponse, HttpServer, web};
+use utoipa::openapi::OpenApi;
+use utoipa_actix_web::AppExt;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use crate::engine::once::{Answer, Kept};
+pub use extract::{Api, Auth};
+use problem::Problem;
+
+/// Further routes of the process that are no part of the API: the demo target of `axle dev`.
+pub type Extra = fn(&mut web::ServiceConfig);
+
+/// Serves the API on `listener` with `workers` threads until its handle is told to stop. What is
+/// being answered then is answered, for at most `grace` seconds.
+pub fn serve(
+    listener: TcpListener,
+    api: Api,
+    extra: Option<Extra>,
+    (workers, grace): (usize, u64),
+) -> std::io::Result<Server> {
+    let document = Arc::new(document());
+    let routes = docs::Routes::of(&document);
+    let server = HttpServer::new(move || {
+        let (app, _) = App::new().into_utoipa_app().configure(operations).split_for_parts();
+        app.app_data(web::Data::new(api.clone()))
+            .app_data(web::Data::new(routes.clone()))
+            .configure(|cfg| docs::routes(cfg, &document))
+            .configure(|cfg| extra.into_iter().for_each(|routes| routes(cfg)))
+            .default_service(web::to(docs::nothing_here))
+            .wrap(from_fn(envelope::envelope))
+    });
+    Ok(server
+        .listen(listener)?
+        .workers(workers)
+        .disable_signals()
+        .shutdown_timeout(grace)
+        .client_request_timeout(std::time::Duration::from_secs(10))
+        .keep_alive(std::time::Duration::from_secs(75))
+        .run())
+}
+
+/// The OpenAPI document of exactly the routes that are served.
+pub fn document() -> OpenApi {
+    let (_, document) = App::new()
+        .into_utoipa_app()
+        .openapi(openapi::base())
+        .configure(operations)
+        .split_for_parts();
+    document
+}
+
+/// Every operation of the API.
+fn operations(cfg: &mut ServiceConfig<'_>) {
+    cfg.service(jobs::create_job)
+        .service(jobs::create_jobs)
+        .service(jobs::list_jobs)
+        .service(jobs::get_job)
+        .service(moves::change_job)
+        .service(moves::cancel_job)
+        .service(moves::run_job_now)
+        .service(moves::rerun_job)
+        .service(runs::list_runs)
+        .service(runs::list_events)
+        .service(runs::get_run)
+        .service(callbacks::callback)
+        .service(callbacks::heartbeat)
+        .service(queues::get_queue)
+        .service(queues::put_queue)
+        .service(queues::pause_queue)
+        .service(queues::resume_queue)
+        .service(docs::get_version);
+}
+
+/// What a handler answers.
+type Reply = Result<HttpResponse, Problem>;
+
+/// The answer to a request that acts: the same bytes whether it is given now or again.
+fn reply<T>(answer: Answer<T>) -> HttpResponse {
+    let (kept, replayed) = match answer {
+        Answer::Fresh(_, kept) => (kept, false),
+        Answer::Replayed(kept) => (kept, true),
+    };
+    let status = u16::try_from(kept.status).ok();
+    let status = status.and_then(|s| actix_web::http::StatusCode::from_u16(s).ok());
+    let mut reply = HttpResponse::build(status.unwrap_or_default());
+    reply.content_type("application/json");
+    if let Some(location) = kept.location {
+        reply.insert_header(("Location", location));
+    }
+    if kept.deduplicated {
+        reply.insert_header(("Axle-Deduplicated", "true"));
+    }
+    if replayed {
+        reply.insert_header(("Idempotent-Replayed", "true"));
+    }
+    reply.body(kept.body)
+}
+
+/// What is answered and kept: `value` as JSON.
+fn kept(status: i16, location: Option<String>, value: &impl serde::Serialize) -> Kept {
+    let body = serde_json::to_vec(value).unwrap_or_default();
+    Kept { status, location, deduplicated: false, body }
+}

@@ -1,0 +1,300 @@
+//! Every error on the wire: one registry of kinds, one exhaustive match from the engine's errors,
+//! one shape (RFC 9457). Errors of the web framework come through the same door.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+
+use crate::domain::invalid::{Fault, Invalid};
+use crate::engine::Error;
+use crate::engine::auth::AuthError;
+use crate::wire::problem::{FaultView, ProblemView};
+
+/// A kind of problem: its code is the last part of its `type`, and the path of its page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Stable, for machines.
+    pub code: &'static str,
+    /// The status code.
+    pub status: u16,
+    /// The kind, in words; never varies.
+    pub title: &'static str,
+    /// What to do about it.
+    pub hint: &'static str,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+}
+
+const fn kind(
+    (code, status, retryable): (&'static str, u16, bool),
+    title: &'static str,
+    hint: &'static str,
+) -> Kind {
+    Kind { code, status, title, hint, retryable }
+}
+
+/// Every kind. A test compares this list with the OpenAPI document and the pages.
+pub const KINDS: &[Kind] = &[
+    kind(("invalid-json", 400, false), "The body is not JSON",
+        "Send one JSON value in UTF-8, and nothing after it."),
+    kind(("invalid-cursor", 400, false), "The cursor is not one of this list",
+        "Use the next_cursor of the page before, with the same filters, or start without a cursor."),
+    kind(("malformed-request", 400, false), "The request is malformed",
+        "See the detail; the OpenAPI document at /openapi.json describes every request."),
+    kind(("idempotency-key-missing", 400, false), "An Idempotency-Key is needed",
+        "Send the header Idempotency-Key with a value of your own for this one action."),
+    kind(("unauthenticated", 401, false), "The caller is not known",
+        "Send Authorization: Bearer with a token of this installation; `axle token` makes one."),
+    kind(("bad-run-token", 401, false), "The token of the callback URL is wrong",
+        "Post to the Axle-Callback-Url of this run exactly as it was sent."),
+    kind(("forbidden", 403, false), "The caller's role does not allow this",
+        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand."),
+    kind(("not-found", 404, false), "There is nothing here",
+        "Check the id and the team of your token; what belongs to another team is not shown."),
+    kind(("run-unknown", 404, false), "There is no such run",
+        "Check the run id; runs are kept as long as their job."),
+    kind(("method-not-allowed", 405, false), "The method is not allowed here",
+        "See the header Allow."),
+    kind(("illegal-transition", 409, false), "The job's state does not allow this",
+        "A finished job stays as it is: POST /v1/jobs/{id}/rerun makes a new one of it. A running one \
+         can only be cancelled."),
+    kind(("duplicate-key", 409, false), "An unfinished job has this unique key",
+        "Wait until it has finished, cancel it, or leave on_duplicate at \"existing\" to get it."),
+    kind(("idempotency-key-in-flight", 409, true), "The first request with this key is still at work",
+        "Repeat the request after a second; it will get the first one's answer."),
+    kind(("stale-run", 409, false), "The run is no longer current",
+        "Stop working on it: nothing that it reports changes the job any more."),
+    kind(("version-conflict", 412, false), "The thing has changed since it was read",
+        "Read it again, decide again, and send its present ETag in If-Match."),
+    kind(("payload-too-large", 413, false), "The body is too large",
+        "Store large data elsewhere and send a link; AXLE_MAX_PAYLOAD sets the limit."),
+    kind(("unsupported-media-type", 415, false), "The body's media type is not taken here",
+        "Send Content-Type: application/json (or application/merge-patch+json for PATCH)."),
+    kind(("validation-failed", 422, false), "Some values cannot be accepted",
+        "Mend every entry of errors; each has a pointer to the value."),
+    kind(("idempotency-key-reused", 422, false), "The Idempotency-Key came with another request",
+        "Use a new key for a new request; a key belongs to one path and one body for a day."),
+    kind(("precondition-required", 428, false), "The change needs a condition",
+        "Send If-Match with the ETag that you last read, or If-Match: * to change whatever is there."),
+    kind(("internal", 500, true), "A fault of ours",
+        "Report it with the request_id. Repeating is safe with the same Idempotency-Key."),
+    kind(("database-unavailable", 503, true), "The database cannot be reached just now",
+        "Repeat the request after the seconds in Retry-After, with the same Idempotency-Key."),
+];
+
+/// An error on its way to the wire.
+#[derive(Debug)]
+pub struct Problem {
+    kind: &'static Kind,
+    detail: String,
+    faults: Vec<Fault>,
+    current_etag: Option<String>,
+    existing_id: Option<String>,
+    cancel_requested: Option<bool>,
+    allow: Option<String>,
+}
+
+impl Problem {
+    /// A problem of a kind of the registry, with what happened this time.
+    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
+        // `internal` is the kind for what is not in the registry; a test knows that none is missing.
+        let kind = KINDS.iter().find(|kind| kind.code == code);
+        Self {
+            kind: kind.unwrap_or(&INTERNAL),
+            detail: detail.into(),
+            faults: Vec::new(),
+            current_etag: None,
+            existing_id: None,
+            cancel_requested: None,
+            allow: None,
+        }
+    }
+
+    /// The same, naming the methods that are allowed.
+    pub fn allowing(self, methods: String) -> Self {
+        Self { allow: Some(methods), ..self }
+    }
+
+    /// The problem of a status that the framework chose.
+    pub fn of_status(status: StatusCode, detail: impl Into<String>) -> Self {
+        let code = match status.as_u16() {
+            404 => "not-found",
+            405 => "method-not-allowed",
+            413 => "payload-too-large",
+            415 => "unsupported-media-type",
+            400..500 => "malformed-request",
+            _ => "internal",
+        };
+        Self::new(code, detail)
+    }
+
+    /// What stands on the wire.
+    pub fn view(&self, instance: &str, request_id: &str) -> ProblemView {
+        let kind = self.kind;
+        let fault = |fault: &Fault| FaultView {
+            pointer: fault.pointer.clone(),
+            code: fault.code.to_owned(),
+            detail: fault.detail.clone(),
+        };
+        ProblemView {
+            kind: format!("/problems/{}", kind.code),
+            title: kind.title.to_owned(),
+            status: kind.status,
+            detail: self.detail.clone(),
+            instance: instance.to_owned(),
+            code: kind.code.to_owned(),
+            request_id: request_id.to_owned(),
+            retryable: kind.retryable,
+            hint: kind.hint.to_owned(),
+            errors: self.faults.iter().map(fault).collect(),
+            current_etag: self.current_etag.clone(),
+            existing_id: self.existing_id.clone(),
+            cancel_requested: self.cancel_requested,
+        }
+    }
+
+    /// The answer, for a request of this path and id.
+    pub fn respond(&self, instance: &str, request_id: &str) -> HttpResponse {
+        let mut answer = HttpResponse::build(self.status_code());
+        answer.content_type("application/problem+json");
+        match self.kind.code {
+            "unauthenticated" | "bad-run-token" => {
+                answer.insert_header(("WWW-Authenticate", "Bearer error=\"invalid_token\""));
+            }
+            "database-unavailable" | "idempotency-key-in-flight" => {
+                answer.insert_header(("Retry-After", "1"));
+            }
+            _ => {}
+        }
+        if let Some(allow) = &self.allow {
+            answer.insert_header(("Allow", allow.as_str()));
+        }
+        answer.body(serde_json::to_string(&self.view(instance, request_id)).unwrap_or_default())
+    }
+}
+
+const INTERNAL: Kind = kind(("internal", 500, true), "A fault of ours", "Report it.");
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let detail = error.to_string();
+        match error {
+            Error::Invalid(invalid) => Self::from(invalid),
+            Error::Unauthenticated(AuthError::KeysUnavailable) => {
+                Self::new("database-unavailable", detail)
+            }
+            Error::Unauthenticated(_) => Self::new("unauthenticated", detail),
+            Error::Denied { .. } => Self::new("forbidden", detail),
+            Error::Missing { noun: "run" } => Self::new("run-unknown", detail),
+            Error::Missing { .. } => Self::new("not-found", detail),
+            Error::Refused { .. } => Self::new("illegal-transition", detail),
+            Error::Duplicate { existing } => Self {
+                existing_id: Some(existing.to_string()),
+                ..Self::new("duplicate-key", detail)
+            },
+            Error::KeyReused => Self::new("idempotency-key-reused", detail),
+            Error::KeyInFlight => Self::new("idempotency-key-in-flight", detail),
+            Error::KeyMissing => Self::new("idempotency-key-missing", detail),
+            Error::ConditionMissing => Self::new("precondition-required", detail),
+            Error::ConditionFailed { current } => {
+                Self { current_etag: Some(current), ..Self::new("version-conflict", detail) }
+            }
+            Error::BadRunToken => Self::new("bad-run-token", detail),
+            Error::StaleRun { cancel_requested } => Self {
+                cancel_requested: Some(cancel_requested),
+                ..Self::new("stale-run", detail)
+            },
+            Error::Busy(cause) => {
+                // The cause is ours to know; the caller learns when to come back.
+                tracing::warn!(cause, "the database is busy or away");
+                Self::new("database-unavailable", "The database did not answer in time.")
+            }
+            Error::Broken(cause) => {
+                tracing::error!(cause, "a request failed");
+                Self::new("internal", "The request could not be done.")
+            }
+        }
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        let detail = match invalid.0.as_slice() {
+            [one] => format!("{}: {}", one.pointer, one.detail),
+            many => format!("{} values cannot be accepted; see errors.", many.len()),
+        };
+        // A payload over the limit is told apart, so that a caller can act on the status alone.
+        let large = invalid.0.len() == 1 && invalid.0.iter().all(|f| f.code == "too-large");
+        let code = if large { "payload-too-large" } else { "validation-failed" };
+        Self { faults: invalid.0, ..Self::new(code, detail) }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind.code, self.detail)
+    }
+}
+
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// Without a path and an id; `envelope` writes it again with both.
+    fn error_response(&self) -> HttpResponse {
+        self.respond("", "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_distinct_and_use_only_the_statuses_of_conventions() {
+        const STATUSES: [u16; 13] =
+            [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 428];
+        for (n, kind) in KINDS.iter().enumerate() {
+            assert!(KINDS.iter().skip(n + 1).all(|other| other.code != kind.code), "{}", kind.code);
+            assert!(STATUSES.contains(&kind.status) || [429, 500, 503].contains(&kind.status));
+            assert!(!kind.hint.is_empty() && !kind.title.ends_with('.'));
+        }
+    }
+
+    #[test]
+    fn every_engine_error_has_its_own_kind() {
+        let id = "job_01KB9YQ6Z4F0R8M3T1C5W7X2V0".parse().unwrap();
+        let state = crate::domain::state::State::Success;
+        let errors = [
+            (Error::Invalid(Invalid::one("#", "x", "y")), "validation-failed"),
+            (Error::Invalid(Invalid::one("#", "too-large", "y")), "payload-too-large"),
+            (Error::Unauthenticated(AuthError::Missing), "unauthenticated"),
+            (Error::Unauthenticated(AuthError::KeysUnavailable), "database-unavailable"),
+            (Error::Denied { role: "viewer", act: "write" }, "forbidden"),
+            (Error::Missing { noun: "job" }, "not-found"),
+            (Error::Missing { noun: "run" }, "run-unknown"),
+            (Error::Refused { id, state, wanted: "cancelled" }, "illegal-transition"),
+            (Error::Duplicate { existing: id }, "duplicate-key"),
+            (Error::KeyReused, "idempotency-key-reused"),
+            (Error::KeyInFlight, "idempotency-key-in-flight"),
+            (Error::KeyMissing, "idempotency-key-missing"),
+            (Error::ConditionMissing, "precondition-required"),
+            (Error::ConditionFailed { current: "\"1\"".into() }, "version-conflict"),
+            (Error::BadRunToken, "bad-run-token"),
+            (Error::StaleRun { cancel_requested: true }, "stale-run"),
+            (Error::Busy("x".into()), "database-unavailable"),
+            (Error::Broken("x".into()), "internal"),
+        ];
+        for (error, code) in errors {
+            let view = Problem::from(error).view("/p", "req_1");
+            assert_eq!(view.code, code);
+            assert_eq!(view.kind, format!("/problems/{code}"));
+        }
+    }
+
+    #[test]
+    fn what_is_ours_is_not_told() {
+        let view = Problem::from(Error::Broken("password=hunter2".into())).view("/", "r");
+        assert!(!serde_json::to_string(&view).unwrap().contains("hunter2"));
+    }
+}

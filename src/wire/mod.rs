@@ -1,0 +1,38 @@
+//! The API's wire types, shared by the server and the client: what is read is checked field by field
+//! so that every fault is named at once; what is written is a plain struct.
+//!
+//! Nothing here decides anything or knows how it is transported.
+
+pub mod batch;
+pub mod callback;
+pub mod fields;
+pub mod job;
+pub mod log;
+pub mod problem;
+pub mod queue;
+pub mod request;
+pub mod run;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// An instant on the wire: RFC 3339, UTC with `Z`, microseconds.
+pub fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Page<T> {
+    /// The items, newest first.
+    pub data: Vec<T>,
+    /// What to pass as `cursor` for the next page; null on the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// Bytes that are known to be JSON, as they are; null if they are not.
+fn json(bytes: &[u8]) -> Option<Box<RawValue>> {
+    serde_json::from_slice(bytes).ok()
+}

@@ -1,4 +1,7 @@
 //! Axle.
+pub mod app;
+pub mod cli;
+pub mod client;
 pub mod config;
 pub mod dev;
 pub mod domain;

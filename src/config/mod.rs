@@ -135,6 +135,13 @@ pub fn pg_bin() -> Option<PathBuf> {
     std::env::var_os("PG_BIN").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
+/// The caller's home, where `axle dev` keeps its database; none for root, whose home no other
+/// account can enter.
+pub fn home() -> Option<PathBuf> {
+    let is_root = rustix::process::getuid().is_root();
+    std::env::var_os("HOME").filter(|path| !is_root && !path.is_empty()).map(PathBuf::from)
+}
+
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }

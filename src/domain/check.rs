@@ -114,10 +114,9 @@ impl NewJob {
 
 /// A retry policy's bounds; also used when a policy is changed.
 pub fn check_policy(faults: &mut Invalid, at: &str, policy: &RetryPolicy) {
-    for (field, count) in [
-        ("max_retries", policy.max_retries),
-        ("max_dispatch_retries", policy.max_dispatch_retries),
-    ] {
+    for (field, count) in
+        [("max_retries", policy.max_retries), ("max_dispatch_retries", policy.max_dispatch_retries)]
+    {
         if count > 1_000 {
             let detail = format!("must be 0 to 1000, got {count}");
             faults.add(format!("{at}/{field}"), "out-of-range", detail);

@@ -24,7 +24,12 @@ impl Invalid {
     }
 
     /// Adds a fault.
-    pub fn add(&mut self, pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) {
+    pub fn add(
+        &mut self,
+        pointer: impl Into<String>,
+        code: &'static str,
+        detail: impl Into<String>,
+    ) {
         self.0.push(Fault { pointer: pointer.into(), code, detail: detail.into() });
     }
 

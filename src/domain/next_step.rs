@@ -67,12 +67,22 @@ fn failed(job: &Job) -> String {
     let retry = &job.asked.spec.retry;
     match job.standing.reason {
         Some(Reason::RetriesExhausted) => {
-            format!("all {} attempts failed, the last because {}", retry.max_attempts(), last_error(job))
+            format!(
+                "all {} attempts failed, the last because {}",
+                retry.max_attempts(),
+                last_error(job)
+            )
         }
         Some(Reason::TargetUnreachable) => {
-            format!("{} calls could not reach the target: {}", job.standing.failures, last_error(job))
+            format!(
+                "{} calls could not reach the target: {}",
+                job.standing.failures,
+                last_error(job)
+            )
         }
-        Some(Reason::NoRetry) => format!("the target said that no retry can help ({})", last_error(job)),
+        Some(Reason::NoRetry) => {
+            format!("the target said that no retry can help ({})", last_error(job))
+        }
         Some(Reason::Expired) => "it did not start before its start_deadline".into(),
         Some(Reason::LeaseLost) => "three runs in a row went silent".into(),
         Some(Reason::ByUser) | None => "it failed".into(),
@@ -163,7 +173,9 @@ mod tests {
         for state in State::ALL {
             let mut job = job();
             job.standing.state = Some(state);
-            for reason in [None, Some(Reason::Expired), Some(Reason::LeaseLost), Some(Reason::NoRetry)] {
+            for reason in
+                [None, Some(Reason::Expired), Some(Reason::LeaseLost), Some(Reason::NoRetry)]
+            {
                 job.standing.reason = reason;
                 assert!(next_step(&job, now).len() > 10, "{state:?} {reason:?}");
             }

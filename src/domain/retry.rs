@@ -116,9 +116,8 @@ mod tests {
 
     #[test]
     fn a_call_that_could_not_reach_the_target_is_repeated_soon() {
-        let waits: Vec<_> = (1..=8)
-            .map(|n| RetryPolicy::default().dispatch_delay(n, 0.5).as_secs())
-            .collect();
+        let waits: Vec<_> =
+            (1..=8).map(|n| RetryPolicy::default().dispatch_delay(n, 0.5).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
     }
 

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn no_retries_means_one_attempt() {
-        let policy = RetryPolicy { max_retries: 0, max_dispatch_retries: 0, ..RetryPolicy::default() };
+        let policy =
+            RetryPolicy { max_retries: 0, max_dispatch_retries: 0, ..RetryPolicy::default() };
         assert_eq!(play(&policy, &[FAILED]).1, Some(Verdict::Fail(Reason::RetriesExhausted)));
         let unreached = play(&policy, &[Outcome::Unreached]).1;
         assert_eq!(unreached, Some(Verdict::Fail(Reason::TargetUnreachable)));

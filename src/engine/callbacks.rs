@@ -50,12 +50,7 @@ pub enum Heard {
 }
 
 /// Takes a callback.
-pub async fn callback(
-    ctx: &Ctx,
-    run: RunId,
-    token: &str,
-    word: Word,
-) -> Result<Heard, Error> {
+pub async fn callback(ctx: &Ctx, run: RunId, token: &str, word: Word) -> Result<Heard, Error> {
     run_token::check(ctx, run, token)?;
     let session = ctx.store.session().await?;
     session.begin().await?;

@@ -55,7 +55,8 @@ impl Clock {
         let micros = match &*self.0 {
             Form::Manual(at) => at.load(Ordering::Relaxed),
             Form::Synced(synced) => {
-                let now = synced.at_origin.load(Ordering::Relaxed) + micros(synced.origin.elapsed());
+                let now =
+                    synced.at_origin.load(Ordering::Relaxed) + micros(synced.origin.elapsed());
                 synced.last.fetch_max(now, Ordering::Relaxed).max(now)
             }
         };
@@ -108,4 +109,11 @@ pub fn until(now: DateTime<Utc>, then: DateTime<Utc>) -> Duration {
 
 fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// This host's wall clock: for what no database is asked about, the lifetime of a token that is
+/// being made.
+#[expect(clippy::disallowed_methods, reason = "the one place that may")]
+pub fn system_now() -> DateTime<Utc> {
+    Utc::now()
 }

@@ -17,13 +17,15 @@ const FIRST: Duration = Duration::from_millis(50);
 
 /// Runs `step` until `stop`. `hint` resolves when there may be news; it is asked for before the step
 /// looks, so none is lost in between.
-#[expect(clippy::infinite_loop, reason = "this is the one loop; it ends by returning at `stop`")]
-pub async fn every(
+pub async fn every<H, S>(
     name: &'static str,
-    stop: &CancellationToken,
-    mut hint: impl AsyncFnMut(),
-    mut step: impl AsyncFnMut() -> Result<Duration, Error>,
-) {
+    stop: CancellationToken,
+    mut hint: impl FnMut() -> H,
+    mut step: impl FnMut() -> S,
+) where
+    H: Future<Output = ()>,
+    S: Future<Output = Result<Duration, Error>>,
+{
     let mut errors = 0_u32;
     loop {
         let wait = tokio::select! {
@@ -50,6 +52,11 @@ pub async fn every(
             () = sleep(wait) => {}
         }
     }
+}
+
+/// The hint of a loop that has only its period.
+pub fn never() -> std::future::Pending<()> {
+    std::future::pending()
 }
 
 /// Doubling, capped, and spread so that processes do not come back together.

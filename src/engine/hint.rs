@@ -19,29 +19,28 @@ const PAUSE: Duration = Duration::from_millis(20);
 const RECYCLE: Duration = Duration::from_secs(30 * 60);
 
 /// Tells other processes what this one's use cases made due, until `stop`.
-pub async fn tell(ctx: &Ctx, stop: &CancellationToken) {
-    let news = async || {
-        ctx.wake.elsewhere().news().await;
-    };
-    let step = async || {
-        let dues = ctx.wake.elsewhere().take();
-        if !dues.is_empty() {
-            hints::notify(&ctx.store, &dues).await?;
-            sleep(PAUSE).await;
-        }
-        Ok(Duration::from_secs(3_600))
-    };
-    every("hint", stop, news, step).await;
+pub async fn tell(ctx: Ctx, stop: CancellationToken) {
+    let news = || ctx.wake.elsewhere().news();
+    every("hint", stop, news, || tell_once(&ctx)).await;
+}
+
+async fn tell_once(ctx: &Ctx) -> Result<Duration, Error> {
+    let dues = ctx.wake.elsewhere().take();
+    if !dues.is_empty() {
+        hints::notify(&ctx.store, &dues).await?;
+        sleep(PAUSE).await;
+    }
+    Ok(Duration::from_secs(3_600))
 }
 
 /// Hears what other processes made due, until `stop`.
-pub async fn listen(ctx: &Ctx, stop: &CancellationToken) {
+pub async fn listen(ctx: Ctx, stop: CancellationToken) {
     let mut errors = 0;
     while !stop.is_cancelled() {
         let heard = tokio::select! {
             () = stop.cancelled() => return,
             () = sleep(RECYCLE) => Ok(()),
-            ended = hear(ctx) => ended,
+            ended = hear(&ctx) => ended,
         };
         if let Err(error) = heard {
             errors += 1;

@@ -86,7 +86,8 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
     let mut report = match call {
         Ok(Ok((status, headers, response))) => {
             let now = ctx.clock.now();
-            let accepted = job.spec.completion == Completion::Callback || asks_to_wait(status, &headers);
+            let accepted =
+                job.spec.completion == Completion::Callback || asks_to_wait(status, &headers);
             if (200..300).contains(&status) && accepted {
                 return News::Accepted(acceptance(&job, status, (sent_at, now)));
             }
@@ -197,7 +198,11 @@ fn asks_to_wait(status: u16, headers: &HeaderMap) -> bool {
     status == 202 && is(headers, "axle-completion", "callback")
 }
 
-fn acceptance(job: &Claimed, status: u16, (sent_at, now): (DateTime<Utc>, DateTime<Utc>)) -> Acceptance {
+fn acceptance(
+    job: &Claimed,
+    status: u16,
+    (sent_at, now): (DateTime<Utc>, DateTime<Utc>),
+) -> Acceptance {
     let deadline_at = clock::after(now, Duration::from_millis(job.spec.timeout_ms));
     Acceptance {
         run: job.run,

@@ -51,9 +51,7 @@ pub async fn create(
         let place = (key.map(|key| key.shard), now);
         let mut made = register(ctx, session, &who.team, vec![new], place).await?;
         match made.pop() {
-            Some(Registered::Existing(job)) if reject => {
-                Err(Error::Duplicate { existing: job.id })
-            }
+            Some(Registered::Existing(job)) if reject => Err(Error::Duplicate { existing: job.id }),
             Some(made) => Ok(made),
             None => Err(Error::Broken("a registration had no answer".into())),
         }
@@ -138,11 +136,7 @@ pub async fn list(
 }
 
 /// Tells the pullers, after the commit that made it true.
-pub(super) fn registered<'a>(
-    ctx: &Ctx,
-    jobs: impl Iterator<Item = &'a Job>,
-    source: &'static str,
-) {
+pub(super) fn registered<'a>(ctx: &Ctx, jobs: impl Iterator<Item = &'a Job>, source: &'static str) {
     for job in jobs {
         ctx.wake.due(job.id.shard(), job.asked.due_at);
         let team = job.team.as_str().to_owned();

@@ -159,11 +159,7 @@ fn again(job: &Job) -> NewJob {
 }
 
 /// Locks a job of the caller's team: its `live` row if it is unfinished, and the job.
-async fn lock(
-    session: &Session,
-    who: &Principal,
-    id: JobId,
-) -> Result<(Option<Live>, Job), Error> {
+async fn lock(session: &Session, who: &Principal, id: JobId) -> Result<(Option<Live>, Job), Error> {
     let live = live::lock(session, id.shard(), &[id.uuid()]).await?.pop();
     // Read after the lock: the state cannot change any more.
     let job = read_back(session, who, id).await?;

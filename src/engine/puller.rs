@@ -3,8 +3,8 @@
 //! It asks for no more jobs than it has permits to call at once. What it has claimed it renews
 //! until it is settled; when it stops it gives back what was not sent and waits for the rest.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -29,11 +29,10 @@ pub struct Puller {
     name: String,
     invoker: Invoker,
     permits: Arc<Semaphore>,
-    concurrency: usize,
     agenda: Mutex<Agenda>,
     next_look: Mutex<Instant>,
     /// Runs that are claimed and not yet settled: their leases are renewed.
-    held: Arc<Mutex<BTreeMap<RunId, ()>>>,
+    held: Arc<Mutex<BTreeSet<RunId>>>,
     news: mpsc::Sender<News>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -48,6 +47,8 @@ const REST: Duration = Duration::from_millis(500);
 const GATHER: Duration = Duration::from_millis(2);
 /// How long the first of a batch of news waits for others.
 const LINGER: Duration = Duration::from_millis(2);
+/// How often a stopping puller looks whether it is done.
+const DRAIN_PERIOD: Duration = Duration::from_millis(10);
 /// Settles that are written at the same time, each of another shard.
 const SETTLERS: usize = 4;
 
@@ -60,7 +61,7 @@ impl Puller {
         (tasks, stop): (&TaskTracker, &CancellationToken),
     ) -> Arc<Self> {
         let (news, inbox) = mpsc::channel(BATCH * 2);
-        let held = Arc::new(Mutex::new(BTreeMap::new()));
+        let held = Arc::new(Mutex::new(BTreeSet::new()));
         let settler = Settler { ctx: ctx.clone(), held: Arc::clone(&held) };
         tasks.spawn(settler.run(inbox));
         metrics::gauge!(names::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
@@ -70,7 +71,6 @@ impl Puller {
             name,
             invoker,
             permits: Arc::new(Semaphore::new(concurrency)),
-            concurrency,
             agenda: Mutex::default(),
             next_look: Mutex::new(Instant::now()),
             held,
@@ -105,7 +105,7 @@ impl Puller {
         let lease = self.ctx.limits.lease;
         let lease_until = clock::after(self.ctx.clock.now(), lease);
         let mut by_shard: BTreeMap<Shard, Vec<RunId>> = BTreeMap::new();
-        for run in self.held.lock().unwrap_or_else(PoisonError::into_inner).keys() {
+        for run in self.held().iter() {
             by_shard.entry(run.shard()).or_default().push(*run);
         }
         for (shard, runs) in by_shard {
@@ -116,18 +116,18 @@ impl Puller {
         Ok(lease / 3)
     }
 
-    /// Waits until every call has ended, at most `grace`; what is left is left to its lease.
+    /// Waits until every call has ended and is settled, at most `grace`; what is left is left to its
+    /// lease.
     pub async fn drain(&self, grace: Duration) {
-        let all = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
-        if timeout(grace, self.permits.acquire_many(all)).await.is_err() {
-            let left = self.concurrency - self.permits.available_permits();
+        let settled = async {
+            while !self.held().is_empty() {
+                sleep(DRAIN_PERIOD).await;
+            }
+        };
+        if timeout(grace, settled).await.is_err() {
+            let left = self.held().len();
             tracing::warn!(left, "runs still going on are left to their leases");
         }
-    }
-
-    /// How many calls are being made.
-    pub fn in_flight(&self) -> usize {
-        self.concurrency - self.permits.available_permits()
     }
 
     async fn wait_for_permits(&self) {
@@ -202,10 +202,14 @@ impl Puller {
     }
 
     fn hold(&self, run: RunId) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(run, ());
+        self.held().insert(run);
     }
 
-    fn agenda(&self) -> std::sync::MutexGuard<'_, Agenda> {
+    fn held(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn agenda(&self) -> MutexGuard<'_, Agenda> {
         self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -213,7 +217,7 @@ impl Puller {
 /// Writes news of runs in batches, so that no run costs a commit of its own.
 struct Settler {
     ctx: Ctx,
-    held: Arc<Mutex<BTreeMap<RunId, ()>>>,
+    held: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
 impl Settler {

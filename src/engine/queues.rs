@@ -37,9 +37,8 @@ pub async fn pause(
 ) -> Result<Answer<Queue>, Error> {
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
-    let work = async |session: &Session| {
-        Ok(queues::pause(session, &who.team, name, reason, now).await?)
-    };
+    let work =
+        async |session: &Session| Ok(queues::pause(session, &who.team, name, reason, now).await?);
     let answer = once(ctx, key, now, work, render).await?;
     if reason.is_none() {
         // What was set aside is given back by the sweep, within its period; what was not is due now.

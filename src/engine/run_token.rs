@@ -26,8 +26,8 @@ pub fn token(key: &[u8], run: RunId) -> String {
 /// Goes on only if `token` is that of `run`. The comparison takes the same time wherever they differ.
 pub fn check(ctx: &Ctx, run: RunId, token: &str) -> Result<(), Error> {
     let tag = URL_SAFE_NO_PAD.decode(token).or(Err(Error::BadRunToken))?;
-    let right = tag.len() == 16
-        && mac(&ctx.limits.callback_key, run).verify_truncated_left(&tag).is_ok();
+    let right =
+        tag.len() == 16 && mac(&ctx.limits.callback_key, run).verify_truncated_left(&tag).is_ok();
     if right { Ok(()) } else { Err(Error::BadRunToken) }
 }
 

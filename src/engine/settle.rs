@@ -165,8 +165,7 @@ pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
         ctx.wake.due(shard, retry.due_at);
     }
     for (outcome, _) in &written.ended {
-        metrics::counter!(names::RUNS, "outcome" => *outcome, "target_kind" => "http")
-            .increment(1);
+        metrics::counter!(names::RUNS, "outcome" => *outcome, "target_kind" => "http").increment(1);
     }
     let stale = written.answers.iter().filter(|answer| **answer == Settled::Stale).count();
     if stale > 0 {
@@ -216,7 +215,12 @@ impl Plan {
     }
 
     /// The statements touch different rows or tables, so they go out together.
-    async fn write(&self, session: &Session, shard: Shard, now: DateTime<Utc>) -> Result<(), Error> {
+    async fn write(
+        &self,
+        session: &Session,
+        shard: Shard,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
         let accepted: Vec<_> = self.accepted.iter().collect();
         let retries: Vec<_> = self.retries.iter().collect();
         tokio::try_join!(

@@ -91,7 +91,6 @@ pub(super) async fn heartbeat(
 ) -> Reply {
     let run = run_id(&run)?;
     let progress = read_heartbeat(body.json_or_empty()?)?;
-    let deadline =
-        callbacks::heartbeat(&engine.0, run, &query.token, progress.as_ref()).await?;
+    let deadline = callbacks::heartbeat(&engine.0, run, &query.token, progress.as_ref()).await?;
     Ok(HttpResponse::Ok().json(HeartbeatAnswer::new(deadline)))
 }

@@ -18,7 +18,8 @@ pub fn encode(place: &str, list: &str) -> String {
 
 /// The place of a cursor, if it is one of this list.
 pub fn decode(cursor: &str, list: &str) -> Result<String, Problem> {
-    let bad = || Problem::new("invalid-cursor", "The cursor was altered, or made for another list.");
+    let bad =
+        || Problem::new("invalid-cursor", "The cursor was altered, or made for another list.");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
     let text = String::from_utf8(bytes).map_err(|_| bad())?;
     let (found, place) = text.split_once('|').ok_or_else(bad)?;
@@ -39,7 +40,8 @@ mod tests {
     fn a_cursor_belongs_to_its_list() {
         let cursor = encode("job_1", "state=FAILED");
         assert_eq!(decode(&cursor, "state=FAILED").unwrap(), "job_1");
-        for (cursor, filter) in [(cursor.as_str(), "state=SUCCESS"), ("%%%", ""), ("", ""), ("AAAA", "")]
+        for (cursor, filter) in
+            [(cursor.as_str(), "state=SUCCESS"), ("%%%", ""), ("", ""), ("AAAA", "")]
         {
             assert!(decode(cursor, filter).is_err(), "{cursor} {filter}");
         }

@@ -18,16 +18,15 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
     let text = Arc::<str>::from(document.to_pretty_json().unwrap_or_default());
     let openapi = move || {
         let text = Arc::clone(&text);
-        async move {
-            HttpResponse::Ok().content_type("application/json").body(text.as_bytes().to_vec())
-        }
+        async move { HttpResponse::Ok().content_type("application/json").body(text.as_bytes().to_vec()) }
     };
     cfg.route("/openapi.json", web::get().to(openapi))
         .route("/problems/{code}", web::get().to(problem_page))
         .route("/docs", web::get().to(to_docs))
         .route("/robots.txt", web::get().to(robots))
         .service(
-            SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)),
+            SwaggerUi::new("/docs/{_:.*}")
+                .config(Config::from("/openapi.json").try_it_out_enabled(true)),
         );
 }
 
@@ -98,7 +97,8 @@ pub(super) async fn get_version() -> HttpResponse {
 
 async fn problem_page(code: web::Path<String>) -> Reply {
     let kind = KINDS.iter().find(|kind| kind.code == code.as_str());
-    let kind = kind.ok_or_else(|| Problem::new("not-found", "There is no such kind of problem."))?;
+    let kind =
+        kind.ok_or_else(|| Problem::new("not-found", "There is no such kind of problem."))?;
     Ok(HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "no-cache"))

@@ -7,7 +7,7 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, REFERRER_POLICY};
 use actix_web::middleware::Next;
-use actix_web::HttpRequest;
+use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
 use super::problem::Problem;
@@ -23,12 +23,9 @@ pub async fn envelope(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let started = Instant::now();
     let id = request_id(request.request());
-    let http = request.request().clone();
-    let answer = match next.call(request).await {
-        Ok(answer) => answer.map_into_boxed_body(),
-        Err(error) => ServiceResponse::new(http.clone(), shaped(&error, &http, &id)),
-    };
-    let error = answer.response().error().map(|error| shaped(error, &http, &id));
+    let path = request.path().to_owned();
+    let answer = next.call(request).await?.map_into_boxed_body();
+    let error = answer.response().error().map(|error| shaped(error, &path, &id));
     let mut answer = match error {
         Some(shaped) => answer.into_response(shaped),
         None => answer,
@@ -46,12 +43,7 @@ fn request_id(request: &HttpRequest) -> String {
         .map_or_else(|| format!("req_{:016x}", random::bits()), str::to_owned)
 }
 
-fn shaped(
-    error: &actix_web::Error,
-    request: &HttpRequest,
-    id: &str,
-) -> actix_web::HttpResponse<BoxBody> {
-    let path = request.path();
+fn shaped(error: &actix_web::Error, path: &str, id: &str) -> HttpResponse {
     match error.as_error::<Problem>() {
         Some(problem) => problem.respond(path, id),
         None => {

@@ -78,7 +78,8 @@ impl Caller {
             return if self.require_key { Err(Error::KeyMissing.into()) } else { Ok(None) };
         };
         let text = value.to_str().ok().and_then(unquote).ok_or_else(|| {
-            let detail = "Idempotency-Key must be 1 to 255 visible ASCII characters, quoted or bare";
+            let detail =
+                "Idempotency-Key must be 1 to 255 visible ASCII characters, quoted or bare";
             Problem::new("malformed-request", detail)
         })?;
         let pattern = self.request.match_pattern().unwrap_or_default();
@@ -199,7 +200,8 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let text = value.to_str().unwrap_or_default();
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    if essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
     {
         return Ok(());
     }
@@ -220,8 +222,9 @@ fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
 async fn read(mut payload: dev::Payload, limit: usize) -> Result<Bytes, Problem> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk
-            .map_err(|error| Problem::new("malformed-request", format!("The body broke off: {error}.")))?;
+        let chunk = chunk.map_err(|error| {
+            Problem::new("malformed-request", format!("The body broke off: {error}."))
+        })?;
         if body.len() + chunk.len() > limit {
             let detail = format!("The body has more than {limit} bytes.");
             return Err(Problem::new("payload-too-large", detail));

@@ -64,8 +64,7 @@ async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse 
     let status = if is_ready { "ready" } else { "not ready" };
     let checks = [("database", database), ("process", process.to_owned())].into();
     let report = Report { status, checks };
-    let mut answer =
-        if is_ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
+    let mut answer = if is_ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     let accept = request.headers().get("accept").and_then(|value| value.to_str().ok());
     if accept.is_some_and(|accept| accept.contains("application/json")) {
         return answer.json(report);

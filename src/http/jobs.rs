@@ -200,7 +200,11 @@ const UNKNOWN: &str = "is no parameter of this list";
 fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), String> {
     let filter = &mut query.filter;
     let text = || {
-        if value.contains('\0') { Err("must not hold U+0000".to_owned()) } else { Ok(value.to_owned()) }
+        if value.contains('\0') {
+            Err("must not hold U+0000".to_owned())
+        } else {
+            Ok(value.to_owned())
+        }
     };
     match key {
         "state" => filter.states = read_states(value)?,
@@ -232,7 +236,8 @@ fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), Strin
 
 fn read_states(value: &str) -> Result<Vec<State>, String> {
     let all = || State::ALL.map(State::as_str).join(", ");
-    let read = |word: &str| State::parse(word.trim()).ok_or_else(|| format!("must be of {}", all()));
+    let read =
+        |word: &str| State::parse(word.trim()).ok_or_else(|| format!("must be of {}", all()));
     value.split(',').map(read).collect()
 }
 

@@ -34,51 +34,117 @@ const fn kind(
 
 /// Every kind. A test compares this list with the OpenAPI document and the pages.
 pub const KINDS: &[Kind] = &[
-    kind(("invalid-json", 400, false), "The body is not JSON",
-        "Send one JSON value in UTF-8, and nothing after it."),
-    kind(("invalid-cursor", 400, false), "The cursor is not one of this list",
-        "Use the next_cursor of the page before, with the same filters, or start without a cursor."),
-    kind(("malformed-request", 400, false), "The request is malformed",
-        "See the detail; the OpenAPI document at /openapi.json describes every request."),
-    kind(("idempotency-key-missing", 400, false), "An Idempotency-Key is needed",
-        "Send the header Idempotency-Key with a value of your own for this one action."),
-    kind(("unauthenticated", 401, false), "The caller is not known",
-        "Send Authorization: Bearer with a token of this installation; `axle token` makes one."),
-    kind(("bad-run-token", 401, false), "The token of the callback URL is wrong",
-        "Post to the Axle-Callback-Url of this run exactly as it was sent."),
-    kind(("forbidden", 403, false), "The caller's role does not allow this",
-        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand."),
-    kind(("not-found", 404, false), "There is nothing here",
-        "Check the id and the team of your token; what belongs to another team is not shown."),
-    kind(("run-unknown", 404, false), "There is no such run",
-        "Check the run id; runs are kept as long as their job."),
-    kind(("method-not-allowed", 405, false), "The method is not allowed here",
-        "See the header Allow."),
-    kind(("illegal-transition", 409, false), "The job's state does not allow this",
+    kind(
+        ("invalid-json", 400, false),
+        "The body is not JSON",
+        "Send one JSON value in UTF-8, and nothing after it.",
+    ),
+    kind(
+        ("invalid-cursor", 400, false),
+        "The cursor is not one of this list",
+        "Use the next_cursor of the page before, with the same filters, or start without a cursor.",
+    ),
+    kind(
+        ("malformed-request", 400, false),
+        "The request is malformed",
+        "See the detail; the OpenAPI document at /openapi.json describes every request.",
+    ),
+    kind(
+        ("idempotency-key-missing", 400, false),
+        "An Idempotency-Key is needed",
+        "Send the header Idempotency-Key with a value of your own for this one action.",
+    ),
+    kind(
+        ("unauthenticated", 401, false),
+        "The caller is not known",
+        "Send Authorization: Bearer with a token of this installation; `axle token` makes one.",
+    ),
+    kind(
+        ("bad-run-token", 401, false),
+        "The token of the callback URL is wrong",
+        "Post to the Axle-Callback-Url of this run exactly as it was sent.",
+    ),
+    kind(
+        ("forbidden", 403, false),
+        "The caller's role does not allow this",
+        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand.",
+    ),
+    kind(
+        ("not-found", 404, false),
+        "There is nothing here",
+        "Check the id and the team of your token; what belongs to another team is not shown.",
+    ),
+    kind(
+        ("run-unknown", 404, false),
+        "There is no such run",
+        "Check the run id; runs are kept as long as their job.",
+    ),
+    kind(
+        ("method-not-allowed", 405, false),
+        "The method is not allowed here",
+        "See the header Allow.",
+    ),
+    kind(
+        ("illegal-transition", 409, false),
+        "The job's state does not allow this",
         "A finished job stays as it is: POST /v1/jobs/{id}/rerun makes a new one of it. A running one \
-         can only be cancelled."),
-    kind(("duplicate-key", 409, false), "An unfinished job has this unique key",
-        "Wait until it has finished, cancel it, or leave on_duplicate at \"existing\" to get it."),
-    kind(("idempotency-key-in-flight", 409, true), "The first request with this key is still at work",
-        "Repeat the request after a second; it will get the first one's answer."),
-    kind(("stale-run", 409, false), "The run is no longer current",
-        "Stop working on it: nothing that it reports changes the job any more."),
-    kind(("version-conflict", 412, false), "The thing has changed since it was read",
-        "Read it again, decide again, and send its present ETag in If-Match."),
-    kind(("payload-too-large", 413, false), "The body is too large",
-        "Store large data elsewhere and send a link; AXLE_MAX_PAYLOAD sets the limit."),
-    kind(("unsupported-media-type", 415, false), "The body's media type is not taken here",
-        "Send Content-Type: application/json (or application/merge-patch+json for PATCH)."),
-    kind(("validation-failed", 422, false), "Some values cannot be accepted",
-        "Mend every entry of errors; each has a pointer to the value."),
-    kind(("idempotency-key-reused", 422, false), "The Idempotency-Key came with another request",
-        "Use a new key for a new request; a key belongs to one path and one body for a day."),
-    kind(("precondition-required", 428, false), "The change needs a condition",
-        "Send If-Match with the ETag that you last read, or If-Match: * to change whatever is there."),
-    kind(("internal", 500, true), "A fault of ours",
-        "Report it with the request_id. Repeating is safe with the same Idempotency-Key."),
-    kind(("database-unavailable", 503, true), "The database cannot be reached just now",
-        "Repeat the request after the seconds in Retry-After, with the same Idempotency-Key."),
+         can only be cancelled.",
+    ),
+    kind(
+        ("duplicate-key", 409, false),
+        "An unfinished job has this unique key",
+        "Wait until it has finished, cancel it, or leave on_duplicate at \"existing\" to get it.",
+    ),
+    kind(
+        ("idempotency-key-in-flight", 409, true),
+        "The first request with this key is still at work",
+        "Repeat the request after a second; it will get the first one's answer.",
+    ),
+    kind(
+        ("stale-run", 409, false),
+        "The run is no longer current",
+        "Stop working on it: nothing that it reports changes the job any more.",
+    ),
+    kind(
+        ("version-conflict", 412, false),
+        "The thing has changed since it was read",
+        "Read it again, decide again, and send its present ETag in If-Match.",
+    ),
+    kind(
+        ("payload-too-large", 413, false),
+        "The body is too large",
+        "Store large data elsewhere and send a link; AXLE_MAX_PAYLOAD sets the limit.",
+    ),
+    kind(
+        ("unsupported-media-type", 415, false),
+        "The body's media type is not taken here",
+        "Send Content-Type: application/json (or application/merge-patch+json for PATCH).",
+    ),
+    kind(
+        ("validation-failed", 422, false),
+        "Some values cannot be accepted",
+        "Mend every entry of errors; each has a pointer to the value.",
+    ),
+    kind(
+        ("idempotency-key-reused", 422, false),
+        "The Idempotency-Key came with another request",
+        "Use a new key for a new request; a key belongs to one path and one body for a day.",
+    ),
+    kind(
+        ("precondition-required", 428, false),
+        "The change needs a condition",
+        "Send If-Match with the ETag that you last read, or If-Match: * to change whatever is there.",
+    ),
+    kind(
+        ("internal", 500, true),
+        "A fault of ours",
+        "Report it with the request_id. Repeating is safe with the same Idempotency-Key.",
+    ),
+    kind(
+        ("database-unavailable", 503, true),
+        "The database cannot be reached just now",
+        "Repeat the request after the seconds in Retry-After, with the same Idempotency-Key.",
+    ),
 ];
 
 /// An error on its way to the wire.
@@ -199,10 +265,9 @@ impl From<Error> for Problem {
                 Self { current_etag: Some(current), ..Self::new("version-conflict", detail) }
             }
             Error::BadRunToken => Self::new("bad-run-token", detail),
-            Error::StaleRun { cancel_requested } => Self {
-                cancel_requested: Some(cancel_requested),
-                ..Self::new("stale-run", detail)
-            },
+            Error::StaleRun { cancel_requested } => {
+                Self { cancel_requested: Some(cancel_requested), ..Self::new("stale-run", detail) }
+            }
             Error::Busy(cause) => {
                 // The cause is ours to know; the caller learns when to come back.
                 tracing::warn!(cause, "the database is busy or away");

@@ -5,7 +5,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{
+    Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts,
+};
 use futures_util::future::BoxFuture;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -86,9 +88,7 @@ impl Store {
 
     /// Lets go of connections that are old or have long been idle. Called now and then.
     pub fn tidy(&self) {
-        self.pool.retain(|_, metrics| {
-            metrics.age() < MAX_AGE && metrics.last_used() < MAX_IDLE
-        });
+        self.pool.retain(|_, metrics| metrics.age() < MAX_AGE && metrics.last_used() < MAX_IDLE);
     }
 
     /// Connections in the pool, and of these idle.

@@ -23,8 +23,7 @@ pub async fn record(
 
 /// The stored events of a job.
 pub async fn list(store: &Store, job: JobId, limit: i64) -> Result<Vec<LogEvent>, Error> {
-    let rows =
-        store.query(sql!("events/list"), &[&job.shard().0, &job.uuid(), &limit]).await?;
+    let rows = store.query(sql!("events/list"), &[&job.shard().0, &job.uuid(), &limit]).await?;
     rows.iter()
         .map(|row| {
             let fence = row.try_get("fence")?;

@@ -43,14 +43,8 @@ pub async fn take(session: &Session, key: &Key, now: DateTime<Utc>) -> Result<bo
 
 /// Keeps the answer beside the work.
 pub async fn keep(session: &Session, key: &Key, kept: &Kept) -> Result<(), Error> {
-    let params: super::Params<'_> = &[
-        &key.shard.0,
-        &key.scope,
-        &kept.status,
-        &kept.location,
-        &kept.deduplicated,
-        &kept.body,
-    ];
+    let params: super::Params<'_> =
+        &[&key.shard.0, &key.scope, &kept.status, &kept.location, &kept.deduplicated, &kept.body];
     session.query(sql!("idempotency/keep"), params).await.map(drop)
 }
 

@@ -70,12 +70,24 @@ pub async fn insert(
     let deadlines: Vec<_> = new.iter().map(|n| n.start_deadline).collect();
     let keys: Vec<_> = new.iter().map(|n| n.unique_key.as_deref()).collect();
     let owners: Vec<_> = new.iter().map(|n| n.owner_service.as_deref()).collect();
-    let tags: Vec<_> =
-        new.iter().map(|n| (!n.tags.is_empty()).then_some(Json(&n.tags))).collect();
+    let tags: Vec<_> = new.iter().map(|n| (!n.tags.is_empty()).then_some(Json(&n.tags))).collect();
     let reruns: Vec<_> = new.iter().map(|n| n.rerun_of.map(JobId::uuid)).collect();
     let params: super::Params<'_> = &[
-        &shard.0, &ids, &teams, &queues, &names, &specs, &payloads, &dues, &priorities, &deadlines,
-        &keys, &owners, &tags, &reruns, &now,
+        &shard.0,
+        &ids,
+        &teams,
+        &queues,
+        &names,
+        &specs,
+        &payloads,
+        &dues,
+        &priorities,
+        &deadlines,
+        &keys,
+        &owners,
+        &tags,
+        &reruns,
+        &now,
     ];
     session.query(sql!("jobs/insert"), params).await.map(drop)
 }

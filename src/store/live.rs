@@ -125,8 +125,7 @@ pub async fn find_unique(
     team: &Team,
     keys: &[&str],
 ) -> Result<Vec<(String, JobId)>, Error> {
-    let rows =
-        session.query(sql!("live/find_unique"), &[&shard.0, &team.as_str(), &keys]).await?;
+    let rows = session.query(sql!("live/find_unique"), &[&shard.0, &team.as_str(), &keys]).await?;
     rows.iter()
         .map(|row| Ok((row.try_get("unique_key")?, JobId::from_uuid(row.try_get("job_id")?))))
         .collect()
@@ -141,10 +140,13 @@ pub async fn claim(
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
     let answers = session
-        .flight(super::Bounds::Inside, &[
-            Call::new(sql!("live/claim"), &[&shard.0, &now, &limit, &lease_until, &puller]),
-            Call::new(sql!("live/next_due"), &[&shard.0]),
-        ])
+        .flight(
+            super::Bounds::Inside,
+            &[
+                Call::new(sql!("live/claim"), &[&shard.0, &now, &limit, &lease_until, &puller]),
+                Call::new(sql!("live/next_due"), &[&shard.0]),
+            ],
+        )
         .await?;
     let [claims, next] = answers.as_slice() else { return Err(Error::corrupt("answer")) };
     let mut claimed = claims.iter().map(read_claimed).collect::<Result<Vec<_>, Error>>()?;

@@ -21,11 +21,8 @@ pub struct Migration {
 }
 
 /// Every migration, in order.
-pub const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "init",
-    text: include_str!("../../migrations/0001_init.sql"),
-}];
+pub const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "init", text: include_str!("../../migrations/0001_init.sql") }];
 
 /// One line of `axle migrate status`.
 #[derive(Clone, Debug)]
@@ -53,27 +50,17 @@ impl Status {
     }
 }
 
-const LEDGER: Statement = Statement {
-    name: "migrate/ledger",
-    text: include_str!("migrate/ledger.sql"),
-};
-const APPLIED: Statement = Statement {
-    name: "migrate/applied",
-    text: include_str!("migrate/applied.sql"),
-};
-const EXISTS: Statement = Statement {
-    name: "migrate/exists",
-    text: include_str!("migrate/exists.sql"),
-};
-const RECORD: Statement = Statement {
-    name: "migrate/record",
-    text: include_str!("migrate/record.sql"),
-};
+const LEDGER: Statement =
+    Statement { name: "migrate/ledger", text: include_str!("migrate/ledger.sql") };
+const APPLIED: Statement =
+    Statement { name: "migrate/applied", text: include_str!("migrate/applied.sql") };
+const EXISTS: Statement =
+    Statement { name: "migrate/exists", text: include_str!("migrate/exists.sql") };
+const RECORD: Statement =
+    Statement { name: "migrate/record", text: include_str!("migrate/record.sql") };
 const KEY: Statement = Statement { name: "migrate/key", text: include_str!("migrate/key.sql") };
-const TRY_LOCK: Statement = Statement {
-    name: "migrate/try_lock",
-    text: include_str!("migrate/try_lock.sql"),
-};
+const TRY_LOCK: Statement =
+    Statement { name: "migrate/try_lock", text: include_str!("migrate/try_lock.sql") };
 
 /// How long to wait for another process that migrates.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);

@@ -19,6 +19,7 @@ pub mod live;
 pub mod migrate;
 pub mod queues;
 pub mod runs;
+pub mod settings;
 pub mod shards;
 pub mod sweep;
 
@@ -215,8 +216,7 @@ impl Session {
             prepared.iter().zip(calls).map(|(ready, call)| object.query(ready, call.params));
         // Polled in this order, so sent in this order. A failed statement turns the COMMIT that
         // follows it into a rollback.
-        let (began, answers, committed) =
-            futures_util::join!(begin, join_all(statements), commit);
+        let (began, answers, committed) = futures_util::join!(begin, join_all(statements), commit);
         began?;
         let answers = answers.into_iter().collect::<Result<_, _>>()?;
         committed?;

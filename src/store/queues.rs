@@ -21,7 +21,8 @@ pub async fn put(
     description: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Queue, Error> {
-    let rows = store.query(sql!("queues/put"), &[&team.as_str(), &name, &description, &now]).await?;
+    let rows =
+        store.query(sql!("queues/put"), &[&team.as_str(), &name, &description, &now]).await?;
     rows.first().map_or_else(|| Err(Error::corrupt("queue")), read)
 }
 

@@ -62,8 +62,7 @@ pub async fn list(
     before: i32,
     limit: i64,
 ) -> Result<Vec<Run>, Error> {
-    let params: super::Params<'_> =
-        &[&job.shard().0, &job.uuid(), &team.as_str(), &before, &limit];
+    let params: super::Params<'_> = &[&job.shard().0, &job.uuid(), &team.as_str(), &before, &limit];
     store.query(sql!("runs/list"), params).await?.iter().map(read).collect()
 }
 

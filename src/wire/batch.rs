@@ -60,8 +60,7 @@ pub fn read_batch(raw: &RawValue, max_payload: usize) -> Result<ReadBatch, Inval
     let mut fields = Fields::read(raw, "#")?;
     let atomic = fields.get("atomic", "true or false").unwrap_or(true);
     let jobs = fields.raw("jobs");
-    let items: Option<Vec<&RawValue>> =
-        jobs.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let items: Option<Vec<&RawValue>> = jobs.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let count = items.as_ref().map_or(0, Vec::len);
     if !(1..=BATCH_LIMIT).contains(&count) {
         let detail = format!("must be an array of 1 to {BATCH_LIMIT} jobs, got {count}");

@@ -118,11 +118,14 @@ enum Status {
 pub fn read_callback(raw: &RawValue, run: RunId) -> Result<Said, Invalid> {
     let mut fields = Fields::read(raw, "#")?;
     check_identity(&mut fields, run);
-    let status = fields.required_word("status", &[
-        ("succeeded", Status::Succeeded),
-        ("failed", Status::Failed),
-        ("progress", Status::Progress),
-    ]);
+    let status = fields.required_word(
+        "status",
+        &[
+            ("succeeded", Status::Succeeded),
+            ("failed", Status::Failed),
+            ("progress", Status::Progress),
+        ],
+    );
     let progress = read_progress(&mut fields);
     let result = fields.raw("result").filter(|raw| raw.get() != "null");
     let result = result.map(|raw| Bytes::copy_from_slice(raw.get().as_bytes()));

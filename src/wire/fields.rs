@@ -23,8 +23,8 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Opens the object `raw`, which stands at the pointer `at`.
     pub fn read(raw: &'a RawValue, at: &str) -> Result<Self, Invalid> {
-        let Entries(mut entries) = serde_json::from_str(raw.get())
-            .map_err(|_| wrong_type(at, "an object", raw))?;
+        let Entries(mut entries) =
+            serde_json::from_str(raw.get()).map_err(|_| wrong_type(at, "an object", raw))?;
         let mut faults = Invalid::default();
         let mut seen = std::collections::BTreeSet::new();
         entries.retain(|(key, _)| {
@@ -153,9 +153,8 @@ fn wrong_type(at: &str, expected: &str, raw: &RawValue) -> Invalid {
 
 /// The known name that shares the most of its letters, if it shares more than half of them.
 fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    let pairs = |word: &str| -> Vec<(char, char)> {
-        word.chars().zip(word.chars().skip(1)).collect()
-    };
+    let pairs =
+        |word: &str| -> Vec<(char, char)> { word.chars().zip(word.chars().skip(1)).collect() };
     let given = pairs(&key.to_lowercase());
     let score = |name: &&'static str| {
         let theirs = pairs(name);
@@ -242,7 +241,10 @@ mod tests {
     #[test]
     fn a_near_name_is_offered() {
         assert_eq!(nearest("prioritty", &["queue", "priority"]), Some("priority"));
-        assert_eq!(nearest("payloadBase64", &["payload", "payload_base64"]), Some("payload_base64"));
+        assert_eq!(
+            nearest("payloadBase64", &["payload", "payload_base64"]),
+            Some("payload_base64")
+        );
         assert_eq!(nearest("zzz", &["queue", "priority"]), None);
     }
 }

@@ -157,10 +157,10 @@ pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, 
         start_deadline: fields.instant("start_deadline"),
         unique_key: fields.text("unique_key"),
         on_duplicate: fields
-            .word("on_duplicate", &[
-                ("existing", OnDuplicate::Existing),
-                ("reject", OnDuplicate::Reject),
-            ])
+            .word(
+                "on_duplicate",
+                &[("existing", OnDuplicate::Existing), ("reject", OnDuplicate::Reject)],
+            )
             .unwrap_or(OnDuplicate::Existing),
         owner_service: fields.text("owner_service"),
         tags: read_tags(&mut fields),
@@ -170,10 +170,10 @@ pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, 
             json: payload.json,
             timeout_ms: fields.get("timeout_ms", MILLIS).unwrap_or(TIMEOUT_MS),
             completion: fields
-                .word("completion", &[
-                    ("response", Completion::Response),
-                    ("callback", Completion::Callback),
-                ])
+                .word(
+                    "completion",
+                    &[("response", Completion::Response), ("callback", Completion::Callback)],
+                )
                 .unwrap_or(Completion::Response),
             heartbeat_timeout_ms: fields.get("heartbeat_timeout_ms", MILLIS),
             retry: read_retry(&mut fields, &RetryPolicy::default()).unwrap_or_default(),

@@ -1,0 +1,149 @@
+//! `axle dev`: everything in one process on one machine, with a PostgreSQL of its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+
+use super::serve::{self, Launch};
+use super::stop::Stop;
+use super::{migrate, parts, trial};
+use crate::cli::Dev;
+use crate::config::{self, Config, Roles, Secret};
+use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
+use crate::domain::principal::{Kind, Principal, Role, Subject, Team};
+use crate::http::Auth;
+
+/// How many ports after a taken one are tried.
+const PORTS: u16 = 50;
+
+/// Runs until a signal.
+pub async fn run(mut config: Config, options: &Dev) -> anyhow::Result<()> {
+    if !config.listen.ip().is_loopback() {
+        bail!(
+            "axle dev asks nobody for a token, so it listens on loopback only: --listen 127.0.0.1:8080"
+        );
+    }
+    let stop = Stop::default();
+    stop.on_signals()?;
+    let api = bind_near(config.listen, "the API")?;
+    let admin = bind_near(config.admin_listen, "the admin listener")?;
+    config.listen = api.local_addr()?;
+    config.admin_listen = admin.local_addr()?;
+    config.roles = Roles::ALL;
+    let (cluster, scratch) = database(&mut config, options).await?;
+    let served = run_on(&config, options, (api, admin), &stop).await;
+    if let Some(cluster) = cluster {
+        cluster.stop().await.context("stopping PostgreSQL")?;
+    }
+    if let Some(scratch) = scratch {
+        std::fs::remove_dir_all(&scratch)
+            .with_context(|| format!("removing {}", scratch.display()))?;
+    }
+    served
+}
+
+async fn run_on(
+    config: &Config,
+    options: &Dev,
+    (api, admin): (TcpListener, TcpListener),
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    migrate::up(config).await.context("bringing the schema up to date")?;
+    let auth = Auth::Loopback(developer()?);
+    let launch = Launch { api: Some((api, auth)), admin, extra: Some(demo::routes) };
+    let base = parts::public_url(config);
+    let serving = serve::serve(config, launch, stop);
+    tokio::pin!(serving);
+    let show = async {
+        if options.r#try {
+            trial::run(&base, |line| say(line)).await?;
+        }
+        greet(&base, config);
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        ended = &mut serving => return ended,
+        shown = show => shown.inspect_err(|_| stop.now())?,
+    }
+    serving.await
+}
+
+/// The database that was named, or one of our own; and the folder to remove at the end.
+async fn database(
+    config: &mut Config,
+    options: &Dev,
+) -> anyhow::Result<(Option<Cluster>, Option<PathBuf>)> {
+    if !config.database_url.is_empty() {
+        return Ok((None, None));
+    }
+    let scratch = options
+        .ephemeral
+        .then(|| std::env::temp_dir().join(format!("axle-dev-{}", std::process::id())));
+    let data_dir = match (&scratch, &options.data_dir) {
+        (Some(scratch), _) => scratch.clone(),
+        (None, Some(dir)) => std::path::absolute(dir)?,
+        (None, None) => default_data_dir(config::home().as_deref()),
+    };
+    let durability = if options.ephemeral { Durability::Ephemeral } else { Durability::Full };
+    say(&format!("starting PostgreSQL in {}", data_dir.display()));
+    let cluster = Cluster::start(Options {
+        data_dir,
+        durability,
+        pg_bin: config::pg_bin(),
+        max_connections: 100,
+        settings: Vec::new(),
+    })
+    .await?;
+    if let Some(account) = cluster.account() {
+        say(&format!("PostgreSQL runs as the user {account}, since it refuses to run as root"));
+    }
+    config.database_url = Secret::from(cluster.url("axle"));
+    Ok((Some(cluster), scratch))
+}
+
+/// Whoever calls from this machine.
+fn developer() -> anyhow::Result<Principal> {
+    Ok(Principal {
+        team: Team::parse("demo")?,
+        subject: Subject::parse("dev")?,
+        role: Role::Admin,
+        kind: Kind::Dev,
+    })
+}
+
+/// The address, or the next free port after it, said aloud.
+fn bind_near(address: SocketAddr, what: &str) -> anyhow::Result<TcpListener> {
+    for port in address.port()..=address.port().saturating_add(PORTS) {
+        let mut candidate = address;
+        candidate.set_port(port);
+        match TcpListener::bind(candidate) {
+            Ok(listener) => {
+                if port != address.port() {
+                    say(&format!("port {} is taken; {what} listens on {port}", address.port()));
+                }
+                return Ok(listener);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(error).with_context(|| format!("{what} on {candidate}")),
+        }
+    }
+    bail!("{what} finds no free port from {} on", address.port())
+}
+
+fn greet(base: &str, config: &Config) {
+    say(&format!("Axle serves {base} (docs at {base}/docs/), team demo, no token needed"));
+    say(&format!("health and metrics: http://{}/metrics", parts::reachable(config.admin_listen)));
+    say("try:");
+    say(&format!(
+        "  curl -s {base}/v1/jobs -H 'content-type: application/json' \
+         -d '{{\"target\":{{\"url\":\"{base}/demo/flaky?fails=2\"}},\"retry\":{{\"base_ms\":1000}}}}'"
+    ));
+    say(&format!("  curl -s {base}/v1/jobs"));
+    say("Ctrl-C stops it");
+}
+
+#[expect(clippy::print_stdout, reason = "axle dev talks to a person")]
+fn say(line: &str) {
+    println!("{line}");
+}

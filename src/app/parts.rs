@@ -1,0 +1,83 @@
+//! The parts that every role is made of, from settings.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use tokio::time::{Instant, sleep};
+
+use crate::config::Config;
+use crate::engine::{Clock, Ctx, Limits, Wake, every::back_off};
+use crate::store::{self, Store, StoreSettings, migrate};
+
+/// How long a starting process waits for its database, which may be starting too.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the store is reached.
+pub fn store_settings(config: &Config, what: &str) -> StoreSettings {
+    StoreSettings {
+        url: config.database_url.expose().to_owned(),
+        pool_size: config.database_pool,
+        statement_timeout: config.statement_timeout,
+        application_name: format!("axle {what}"),
+    }
+}
+
+/// The context of every use case, over a database that is there and has the schema we know.
+pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
+    let store = Store::new(&store_settings(config, what))?;
+    await_schema(&store).await?;
+    let clock = Clock::synced(&store).await.context("asking the database for its time")?;
+    let shards = store::shards::list(&store).await.context("reading the shards")?;
+    if shards.is_empty() {
+        bail!("the table shards is empty: this database was not set up by `axle migrate up`");
+    }
+    let mut callback_key = store::clock::key(&store).await.context("reading the callback key")?;
+    // Whoever has only the database cannot forge a callback if a secret key is set.
+    callback_key.extend(config.secret_key.iter().flat_map(|key| key.expose().bytes()));
+    let limits = Limits {
+        max_payload: config.max_payload,
+        idempotency_ttl: config.idempotency_ttl,
+        lease: config.lease,
+        public_url: public_url(config),
+        callback_key,
+    };
+    let shards = Arc::from(shards);
+    Ok(Ctx { store, clock, wake: Wake::default(), shards, limits: Arc::new(limits) })
+}
+
+/// Waits until the database answers, and refuses a schema that is not the one we know.
+async fn await_schema(store: &Store) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut errors = 0;
+    loop {
+        match migrate::status(store).await {
+            Ok(status) if status.is_current() => return Ok(()),
+            Ok(_) => bail!("the database has migrations pending: run `axle migrate up` first"),
+            Err(store::Error::Busy(cause)) if Instant::now() < deadline => {
+                errors += 1;
+                tracing::warn!(cause, "waiting for the database");
+                sleep(back_off(errors)).await;
+            }
+            Err(error) => return Err(error).context("the database cannot be used"),
+        }
+    }
+}
+
+/// Where targets reach the API: as set, or the address that it listens on.
+pub fn public_url(config: &Config) -> String {
+    config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)))
+}
+
+/// An address to connect to, for one to listen on: a wildcard becomes loopback.
+pub fn reachable(mut listen: SocketAddr) -> SocketAddr {
+    if listen.ip().is_unspecified() {
+        let loopback: std::net::IpAddr = match listen {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        };
+        listen.set_ip(loopback);
+    }
+    listen
+}

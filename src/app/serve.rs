@@ -1,0 +1,141 @@
+//! A server process: any of the roles api, puller, scheduler, started and stopped in order.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::stop::Stop;
+use super::{admin, parts};
+use crate::config::Config;
+use crate::engine::every::{every, never};
+use crate::engine::hint;
+use crate::engine::invoke::Invoker;
+use crate::engine::puller::Puller;
+use crate::engine::{Ctx, Error, random, sweep};
+use crate::http::{self, Api, Auth, Extra};
+use crate::telemetry::metrics as names;
+
+/// What is particular to one process.
+pub struct Launch {
+    /// The API's listener, if it has that role.
+    pub api: Option<(TcpListener, Auth)>,
+    /// The admin listener.
+    pub admin: TcpListener,
+    /// Routes beside the API.
+    pub extra: Option<Extra>,
+}
+
+/// How often the clock asks the database.
+const CLOCK_PERIOD: Duration = Duration::from_secs(5);
+/// How often old connections are let go.
+const POOL_PERIOD: Duration = Duration::from_secs(30);
+
+/// Binds `address`, with a sentence if that fails.
+pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .with_context(|| format!("{what} cannot listen on {address}; is another process there?"))
+}
+
+/// Runs until `stop`, then finishes what it has begun within the grace.
+pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Result<()> {
+    let (admin, admin_thread) = admin::start(launch.admin, config, stop)?;
+    let ctx = parts::ctx(config, "server").await?;
+    metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    let tasks = TaskTracker::new();
+    upkeep(&ctx, &tasks, stop);
+    let puller =
+        if config.roles.puller { Some(start_puller(config, &ctx, &tasks, stop)?) } else { None };
+    if config.roles.puller || config.roles.scheduler {
+        start_sweep(config, &ctx, &tasks, stop);
+    }
+    let api = match launch.api {
+        Some((listener, auth)) => {
+            let api = Api { ctx: ctx.clone(), auth, require_key: config.require_idempotency_key };
+            let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+            let grace = config.shutdown_grace.as_secs();
+            let server = http::serve(listener, api, launch.extra, (cores, grace))?;
+            let handle = server.handle();
+            tasks.spawn(async move {
+                if let Err(error) = server.await {
+                    tracing::error!(%error, "the API's listener ended");
+                }
+            });
+            Some(handle)
+        }
+        None => None,
+    };
+    tracing::info!(roles = ?config.roles, "serving");
+    stop.token.cancelled().await;
+    if let Some(api) = api {
+        api.stop(true).await;
+    }
+    if let Some((puller, renewing)) = puller {
+        puller.drain(config.shutdown_grace).await;
+        renewing.cancel();
+    }
+    tasks.close();
+    if tokio::time::timeout(Duration::from_secs(5), tasks.wait()).await.is_err() {
+        tracing::warn!("some tasks did not end in time");
+    }
+    admin.stop(true).await;
+    if tokio::task::spawn_blocking(move || admin_thread.join()).await.is_err() {
+        tracing::warn!("the admin thread ended badly");
+    }
+    Ok(())
+}
+
+/// The clock, the pool, and the hints between processes.
+fn upkeep(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("clock", token, never, || sync_clock(&c)).await });
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("pool", token, never, || tidy_pool(&c)).await });
+    tasks.spawn(hint::tell(ctx.clone(), stop.token.clone()));
+}
+
+async fn sync_clock(ctx: &Ctx) -> Result<Duration, Error> {
+    ctx.clock.sync(&ctx.store).await?;
+    Ok(CLOCK_PERIOD)
+}
+
+async fn tidy_pool(ctx: &Ctx) -> Result<Duration, Error> {
+    ctx.store.tidy();
+    let (size, idle) = ctx.store.connections();
+    let count = |n| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    metrics::gauge!(names::DB_POOL_CONNECTIONS, "state" => "idle").set(count(idle));
+    let busy = count(size.saturating_sub(idle));
+    metrics::gauge!(names::DB_POOL_CONNECTIONS, "state" => "busy").set(busy);
+    Ok(POOL_PERIOD)
+}
+
+/// Starts claiming. What it returns is drained at the end, and only then told to renew no more.
+fn start_puller(
+    config: &Config,
+    ctx: &Ctx,
+    tasks: &TaskTracker,
+    stop: &Stop,
+) -> anyhow::Result<(Arc<Puller>, CancellationToken)> {
+    let invoker = Invoker::new(&ctx.limits.public_url).context("the HTTP client")?;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = format!("{host}-{:08x}", random::bits() >> 32);
+    let puller =
+        Puller::new(ctx.clone(), invoker, (name, config.concurrency), (tasks, &stop.token));
+    tasks.spawn(hint::listen(ctx.clone(), stop.token.clone()));
+    let (p, c, token) = (Arc::clone(&puller), ctx.clone(), stop.token.clone());
+    tasks.spawn(async move {
+        every("claim", token, || c.wake.here().news(), || p.step()).await;
+    });
+    let renewing = CancellationToken::new();
+    let (p, token) = (Arc::clone(&puller), renewing.clone());
+    tasks.spawn(async move { every("renew", token, never, || p.renew()).await });
+    Ok((puller, renewing))
+}
+
+fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
+    let (c, token, period) = (ctx.clone(), stop.token.clone(), config.sweep_interval);
+    tasks.spawn(async move { every("sweep", token, never, || sweep::step(&c, period)).await });
+}

@@ -1,0 +1,118 @@
+//! The command line: its grammar, and the commands that need no server of ours.
+
+pub mod healthcheck;
+pub mod token;
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use crate::config;
+
+/// An HTTP job queue and scheduler on PostgreSQL.
+#[derive(Debug, Parser)]
+#[command(name = "axle", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Everything on this machine: brings its own PostgreSQL, asks loopback callers for nothing
+    Dev(Dev),
+    /// Serve the API, pull and call jobs, or both
+    Serve,
+    /// Bring the database's schema up to date
+    #[command(subcommand)]
+    Migrate(Migrate),
+    /// Print the OpenAPI document
+    Openapi,
+    /// Make a token for the API, signed with AXLE_JWT_SECRET
+    Token(Token),
+    /// Show or check the settings
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at everything that a server needs and say what is wrong
+    Doctor,
+    /// Ask a running server whether it is ready; for a container's HEALTHCHECK
+    Healthcheck,
+}
+
+/// `axle dev`.
+#[derive(Args, Debug)]
+pub struct Dev {
+    /// Where the database lives [default: ~/.local/share/axle/dev, as root /var/lib/axle-dev]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// A database that is gone when this ends
+    #[arg(long, conflicts_with = "data_dir")]
+    pub ephemeral: bool,
+    /// Register a real job at the start and show what becomes of it
+    #[arg(long)]
+    pub r#try: bool,
+}
+
+/// `axle migrate`.
+#[derive(Debug, Subcommand)]
+pub enum Migrate {
+    /// Apply what is pending
+    Up,
+    /// Say what is applied and what is pending; exit status 1 if something is
+    Status,
+}
+
+/// `axle token`.
+#[derive(Args, Debug)]
+pub struct Token {
+    /// The team whose jobs the bearer sees
+    #[arg(long, value_name = "TEAM")]
+    pub team: String,
+    /// admin, operator, writer or viewer
+    #[arg(long, value_name = "ROLE", default_value = "writer")]
+    pub role: String,
+    /// How long it is good for, such as 1h
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    pub ttl: String,
+    /// Whom it stands for
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub subject: String,
+}
+
+/// `axle config`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print the settings as a settings file, secrets masked
+    Show {
+        /// Say where each came from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Check the settings and start nothing
+    Check,
+}
+
+/// Reads the command line. The second value holds the settings given as flags.
+pub fn parse() -> (Command, clap::ArgMatches) {
+    let mut grammar = Cli::command();
+    for name in ["serve", "dev", "migrate", "token", "config", "doctor", "healthcheck"] {
+        grammar = grammar.mut_subcommand(name, |command| {
+            let global = config::flags().into_iter().map(|flag| flag.global(true));
+            command.args(global)
+        });
+    }
+    let matches = grammar.get_matches();
+    match Cli::from_arg_matches(&matches) {
+        Ok(cli) => (cli.command, innermost(matches)),
+        Err(error) => error.exit(),
+    }
+}
+
+/// The matches of the subcommand that was named last: it has the flags.
+fn innermost(matches: clap::ArgMatches) -> clap::ArgMatches {
+    match matches.subcommand() {
+        Some((_, inner)) => innermost(inner.clone()),
+        None => matches,
+    }
+}

@@ -1,4 +1,51 @@
-//! Axle.
+//! Axle: an HTTP job queue and scheduler on PostgreSQL. This page is the map of the house.
+//!
+//! A *job* is one piece of work: call this target with this payload, now or then, and see it
+//! through. Each attempt is a *run*. Jobs are registered over HTTP, kept in PostgreSQL, claimed by
+//! *pullers*, and settled when the target has answered or called back.
+//!
+//! # Rooms
+//!
+//! Every room uses only those below it; `tests/tidy.rs` holds the table and fails on any other arrow.
+//!
+//! | room | what it is for |
+//! |---|---|
+//! | [`app`] | starts and stops things: the roles of a server, `axle dev`, the operator's commands |
+//! | [`cli`] | the grammar of the command line |
+//! | [`client`] | a typed client of our own API |
+//! | [`http`] | actix only: bytes ↔ engine types; one problem document for every error |
+//! | [`engine`] | the verbs, one function per use case; the only room where decisions have effects |
+//! | [`store`] | the only room that speaks SQL; one statement per file, named like its function |
+//! | [`wire`] | the API's documents, read field by field and written plain |
+//! | [`domain`] | pure: ids, the state machine, retries, verdicts; no async, no I/O, no clock |
+//! | [`config`] | the only reader of the environment |
+//! | [`telemetry`] | logs and the names of metrics |
+//! | [`dev`] | a private PostgreSQL and a demo target, for `axle dev` and the tests |
+//!
+//! # How a job flows
+//!
+//! `http` reads it → `engine::register` puts it into `jobs` and `live` → `engine::puller` claims it
+//! (a row of `live`, durable before the call) → `engine::invoke` calls the target and turns whatever
+//! happens into news → `engine::settle` decides ([`domain::verdict`]) and moves the row: to
+//! `RETRY_WAIT`, or out of `live` into `done`, with one row of `runs`, in one transaction. A callback
+//! (`engine::callbacks`) and a silence (`engine::sweep`) go through the same settle.
+//!
+//! # What always holds
+//!
+//! - A job is in `live` or in `done`, never in both, never in neither.
+//! - [`domain::state::MOVES`] lists every legal move; each is one guarded statement that names the
+//!   state it leaves and, for a run, its fence. A test compares table and database.
+//! - A run's identity is (job, fence). News of a run that is not the current one changes nothing.
+//! - The database's clock decides what is due; a host's wall clock decides nothing.
+//! - Every hot statement names one shard and writes one table; rows are locked in id order.
+//! - Every wait has an end: for a connection, an answer, a lock, a target.
+//!
+//! # What is not here, on purpose
+//!
+//! No leader and no election: unique keys and `SKIP LOCKED` do that work. No promotion of scheduled
+//! jobs: due is a comparison. No triggers, sequences or session locks. No trait with one
+//! implementation, no event bus. Hints between processes may all be lost; they cost milliseconds.
+
 pub mod app;
 pub mod cli;
 pub mod client;

@@ -57,7 +57,7 @@ async fn run_on(
     tokio::pin!(serving);
     let show = async {
         if options.r#try {
-            trial::run(&base, |line| say(line)).await?;
+            trial::run(&base, say).await?;
         }
         greet(&base, config);
         anyhow::Ok(())

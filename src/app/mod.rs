@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod auth;
+pub mod command;
 pub mod dev;
 pub mod doctor;
 pub mod migrate;
@@ -26,7 +27,7 @@ pub fn settings_logging(flags: &clap::ArgMatches, filter: Option<&str>) -> anyho
     let Loaded { mut config, warnings, settings } = Config::load(flags)?;
     let is_set = settings.iter().any(|s| s.key == "log" && s.origin != Origin::Default);
     if let (Some(filter), false) = (filter, is_set) {
-        config.log = filter.to_owned();
+        filter.clone_into(&mut config.log);
     }
     let style = match config.log_format {
         LogFormat::Auto => LogStyle::for_stderr(),

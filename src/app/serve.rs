@@ -1,5 +1,6 @@
 //! A server process: any of the roles api, puller, scheduler, started and stopped in order.
 
+use std::future::ready;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +94,9 @@ fn upkeep(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
     let (c, token) = (ctx.clone(), stop.token.clone());
     tasks.spawn(async move { every("clock", token, never, || sync_clock(&c)).await });
     let (c, token) = (ctx.clone(), stop.token.clone());
-    tasks.spawn(async move { every("pool", token, never, || tidy_pool(&c)).await });
+    tasks.spawn(async move {
+        every("pool", token, never, || ready(Ok(tidy_pool(&c)))).await;
+    });
     tasks.spawn(hint::tell(ctx.clone(), stop.token.clone()));
 }
 
@@ -102,14 +105,14 @@ async fn sync_clock(ctx: &Ctx) -> Result<Duration, Error> {
     Ok(CLOCK_PERIOD)
 }
 
-async fn tidy_pool(ctx: &Ctx) -> Result<Duration, Error> {
+fn tidy_pool(ctx: &Ctx) -> Duration {
     ctx.store.tidy();
     let (size, idle) = ctx.store.connections();
     let count = |n| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     metrics::gauge!(names::DB_POOL_CONNECTIONS, "state" => "idle").set(count(idle));
     let busy = count(size.saturating_sub(idle));
     metrics::gauge!(names::DB_POOL_CONNECTIONS, "state" => "busy").set(busy);
-    Ok(POOL_PERIOD)
+    POOL_PERIOD
 }
 
 /// Starts claiming. What it returns is drained at the end, and only then told to renew no more.

@@ -19,7 +19,7 @@ pub async fn ask(address: SocketAddr) -> anyhow::Result<()> {
         format!("the admin listener at {address} does not answer; is the server running?")
     })?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer.as_str(), ""));
-    if !head.split(' ').nth(1).is_some_and(|status| status == "200") {
+    if head.split(' ').nth(1) != Some("200") {
         bail!("not ready: {}", body.trim().replace('\n', "; "));
     }
     Ok(())

@@ -29,7 +29,7 @@ pub enum Command {
     Migrate(Migrate),
     /// Print the OpenAPI document
     Openapi,
-    /// Make a token for the API, signed with AXLE_JWT_SECRET
+    /// Make a token for the API, signed with the secret of the server
     Token(Token),
     /// Show or check the settings
     #[command(subcommand)]

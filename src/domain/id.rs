@@ -185,7 +185,7 @@ mod tests {
         for wrong in [
             digits.clone(),
             format!("job_{}", digits.to_lowercase()),
-            format!("job_8{}", &digits[1..]),
+            format!("job_8{}", digits.split_at(1).1),
             format!("run_{digits}"),
         ] {
             assert_eq!(wrong.parse::<JobId>(), Err(NotAnId), "{wrong}");

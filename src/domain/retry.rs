@@ -89,7 +89,7 @@ fn back_off(base: f64, factor: f64, cap: f64, nth: u32, spread: f64) -> Duration
     let millis = (base * factor.powi(exponent)).min(cap) * spread;
     // `min` also turns the NaN of 0 · ∞ into the cap.
     Duration::try_from_secs_f64(millis.min(cap).max(0.0) / 1_000.0)
-        .unwrap_or(Duration::from_secs(3_600))
+        .unwrap_or(Duration::from_hours(1))
 }
 
 /// 1 ± jitter.

@@ -133,7 +133,7 @@ mod tests {
                     waits.push(delay.as_secs());
                     spent = after;
                 }
-                end => return (waits, Some(end)),
+                end @ (Verdict::Succeed | Verdict::Fail(_)) => return (waits, Some(end)),
             }
         }
         (waits, None)

@@ -90,7 +90,7 @@ impl Synced {
         let (at, shift) = store::clock::now(&session).await?;
         let answered = self.origin.elapsed();
         let midway = micros((asked + answered) / 2);
-        Ok((at.timestamp_micros() + shift - midway, answered - asked))
+        Ok((at.timestamp_micros() + shift - midway, answered.saturating_sub(asked)))
     }
 }
 

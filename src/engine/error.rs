@@ -62,7 +62,7 @@ pub enum Error {
     /// The thing has changed since the caller read it.
     #[error("the job has changed since you read it; its ETag is now {current}")]
     ConditionFailed {
-        /// The present ETag.
+        /// The present `ETag`.
         current: String,
     },
     /// The token in a callback URL is not that run's.

@@ -16,7 +16,7 @@ use crate::store::hints;
 /// The pause between two notifications of one process.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often a listening connection is replaced, so that none holds back vacuum for long (B097).
-const RECYCLE: Duration = Duration::from_secs(30 * 60);
+const RECYCLE: Duration = Duration::from_mins(30);
 
 /// Tells other processes what this one's use cases made due, until `stop`.
 pub async fn tell(ctx: Ctx, stop: CancellationToken) {
@@ -30,7 +30,7 @@ async fn tell_once(ctx: &Ctx) -> Result<Duration, Error> {
         hints::notify(&ctx.store, &dues).await?;
         sleep(PAUSE).await;
     }
-    Ok(Duration::from_secs(3_600))
+    Ok(Duration::from_hours(1))
 }
 
 /// Hears what other processes made due, until `stop`.

@@ -22,7 +22,7 @@ pub use crate::store::jobs::Change;
 use crate::store::live::{self, Live};
 use crate::store::{Session, jobs, runs};
 
-/// Changes a job that is not claimed. `expected` is the ETag that the caller last read; none means
+/// Changes a job that is not claimed. `expected` is the `ETag` that the caller last read; none means
 /// any.
 pub async fn change(
     ctx: &Ctx,
@@ -68,10 +68,11 @@ pub async fn cancel(
     let work = async |session: &Session| {
         let (live, job) = lock(session, who, id).await?;
         let Some(live) = live else {
-            return match job.state() {
-                State::Cancelled => Ok(job),
-                state => Err(Error::Refused { id, state, wanted: "cancelled" }),
-            };
+            let state = job.state();
+            if state == State::Cancelled {
+                return Ok(job);
+            }
+            return Err(Error::Refused { id, state, wanted: "cancelled" });
         };
         if next(live.state, Event::Cancel).next().is_none() {
             return Err(Error::Refused { id, state: live.state, wanted: "cancelled" });

@@ -154,7 +154,8 @@ pub async fn write_locked(
             }
         }
     }
-    plan.write(session, shard, now).await?;
+    // Six statements' futures side by side are large; they are kept off the callers' stacks.
+    Box::pin(plan.write(session, shard, now)).await?;
     written.retries = plan.retries;
     Ok(written)
 }
@@ -247,7 +248,7 @@ impl Plan {
 }
 
 /// No retry lies farther away, whatever a policy's arithmetic says.
-const FARTHEST: Duration = Duration::from_secs(366 * 86_400);
+const FARTHEST: Duration = Duration::from_hours(366 * 24);
 
 async fn when(
     wanted: bool,

@@ -20,8 +20,8 @@ pub fn encode(place: &str, list: &str) -> String {
 pub fn decode(cursor: &str, list: &str) -> Result<String, Problem> {
     let bad =
         || Problem::new("invalid-cursor", "The cursor was altered, or made for another list.");
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
-    let text = String::from_utf8(bytes).map_err(|_| bad())?;
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).or(Err(bad()))?;
+    let text = String::from_utf8(bytes).or(Err(bad()))?;
     let (found, place) = text.split_once('|').ok_or_else(bad)?;
     if found == mark(list) { Ok(place.to_owned()) } else { Err(bad()) }
 }

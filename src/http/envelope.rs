@@ -44,13 +44,11 @@ fn request_id(request: &HttpRequest) -> String {
 }
 
 fn shaped(error: &actix_web::Error, path: &str, id: &str) -> HttpResponse {
-    match error.as_error::<Problem>() {
-        Some(problem) => problem.respond(path, id),
-        None => {
-            let status = error.as_response_error().status_code();
-            Problem::of_status(status, error.to_string()).respond(path, id)
-        }
+    if let Some(problem) = error.as_error::<Problem>() {
+        return problem.respond(path, id);
     }
+    let status = error.as_response_error().status_code();
+    Problem::of_status(status, error.to_string()).respond(path, id)
 }
 
 fn dress(answer: &mut ServiceResponse<BoxBody>, id: &str) {

@@ -88,7 +88,7 @@ impl Caller {
         Ok(Some(once::key(&self.ctx, &self.who, request, &text)))
     }
 
-    /// The ETag that a change is conditional on: none for `*`.
+    /// The `ETag` that a change is conditional on: none for `*`.
     pub fn condition(&self) -> Result<Option<String>, Problem> {
         let given = self.request.headers().get(IF_MATCH).and_then(|value| value.to_str().ok());
         match given.map(str::trim) {
@@ -140,7 +140,7 @@ impl Body {
         const EMPTY: &str = "{}";
         if self.0.is_empty() {
             let empty = serde_json::from_str(EMPTY);
-            return empty.map_err(|_| Problem::new("internal", "An empty object is JSON."));
+            return empty.or(Err(Problem::new("internal", "An empty object is JSON.")));
         }
         self.json()
     }

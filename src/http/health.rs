@@ -69,12 +69,14 @@ async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse 
     if accept.is_some_and(|accept| accept.contains("application/json")) {
         return answer.json(report);
     }
-    let lines: String = if request.query_string().contains("verbose") {
-        report.checks.iter().map(|(name, found)| format!("{name}: {found}\n")).collect()
-    } else {
-        String::new()
-    };
-    answer.content_type("text/plain; charset=utf-8").body(format!("{lines}{status}\n"))
+    let mut text = String::new();
+    if request.query_string().contains("verbose") {
+        for (name, found) in &report.checks {
+            text.extend([name, ": ", found, "\n"]);
+        }
+    }
+    text.extend([status, "\n"]);
+    answer.content_type("text/plain; charset=utf-8").body(text)
 }
 
 async fn metrics(health: web::Data<Health>) -> HttpResponse {

@@ -243,7 +243,7 @@ fn read_states(value: &str) -> Result<Vec<State>, String> {
 
 fn read_instant(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
     let at = chrono::DateTime::parse_from_rfc3339(value);
-    at.map(|at| at.to_utc()).map_err(|_| "must be an instant in RFC 3339".to_owned())
+    at.map(|at| at.to_utc()).or(Err("must be an instant in RFC 3339".to_owned()))
 }
 
 /// The job of a path; a text that is no id is an id of nothing.
@@ -251,7 +251,7 @@ pub(super) fn job_id(text: &str) -> Result<JobId, Error> {
     text.parse().or(Err(Error::Missing { noun: "job" }))
 }
 
-/// A job with its ETag.
+/// A job with its `ETag`.
 pub(super) fn show_job(ctx: &Ctx, job: &Job) -> HttpResponse {
     let view = JobView::new(job, ctx.clock.now());
     HttpResponse::Ok().insert_header(("ETag", job.etag())).json(view)

@@ -59,19 +59,19 @@ impl Modify for Security {
 pub(super) enum Refusals {
     /// The request is malformed.
     #[response(status = 400, content_type = "application/problem+json")]
-    Malformed(#[to_schema] ProblemView),
+    Malformed(ProblemView),
     /// The caller is not known.
     #[response(status = 401, content_type = "application/problem+json")]
-    Unauthenticated(#[to_schema] ProblemView),
+    Unauthenticated(ProblemView),
     /// The caller's role does not allow this.
     #[response(status = 403, content_type = "application/problem+json")]
-    Forbidden(#[to_schema] ProblemView),
+    Forbidden(ProblemView),
     /// A fault of ours.
     #[response(status = 500, content_type = "application/problem+json")]
-    Internal(#[to_schema] ProblemView),
+    Internal(ProblemView),
     /// The database cannot be reached just now.
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] ProblemView),
+    Unavailable(ProblemView),
 }
 
 /// What every operation with a body may answer besides.
@@ -80,13 +80,13 @@ pub(super) enum Refusals {
 pub(super) enum BodyRefusals {
     /// The body is too large.
     #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(#[to_schema] ProblemView),
+    TooLarge(ProblemView),
     /// The body's media type is not taken here.
     #[response(status = 415, content_type = "application/problem+json")]
-    MediaType(#[to_schema] ProblemView),
+    MediaType(ProblemView),
     /// Some values cannot be accepted; all faults are named.
     #[response(status = 422, content_type = "application/problem+json")]
-    Invalid(#[to_schema] ProblemView),
+    Invalid(ProblemView),
 }
 
 /// What every operation that changes something may answer besides.
@@ -95,7 +95,7 @@ pub(super) enum BodyRefusals {
 pub(super) enum Conflict {
     /// The state, a unique key or an idempotency key stands against it.
     #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(#[to_schema] ProblemView),
+    Conflict(ProblemView),
 }
 
 /// What every operation on a thing with an id may answer besides.
@@ -104,5 +104,5 @@ pub(super) enum Conflict {
 pub(super) enum Missing {
     /// There is no such thing in the caller's team.
     #[response(status = 404, content_type = "application/problem+json")]
-    Missing(#[to_schema] ProblemView),
+    Missing(ProblemView),
 }

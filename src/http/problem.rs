@@ -152,10 +152,17 @@ pub const KINDS: &[Kind] = &[
 pub struct Problem {
     kind: &'static Kind,
     detail: String,
+    more: Box<More>,
+}
+
+/// What only some kinds have.
+#[derive(Debug, Default)]
+struct More {
     faults: Vec<Fault>,
     current_etag: Option<String>,
     existing_id: Option<String>,
     cancel_requested: Option<bool>,
+    /// The methods for a 405.
     allow: Option<String>,
 }
 
@@ -164,20 +171,14 @@ impl Problem {
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
         // `internal` is the kind for what is not in the registry; a test knows that none is missing.
         let kind = KINDS.iter().find(|kind| kind.code == code);
-        Self {
-            kind: kind.unwrap_or(&INTERNAL),
-            detail: detail.into(),
-            faults: Vec::new(),
-            current_etag: None,
-            existing_id: None,
-            cancel_requested: None,
-            allow: None,
-        }
+        Self { kind: kind.unwrap_or(&INTERNAL), detail: detail.into(), more: Box::default() }
     }
 
     /// The same, naming the methods that are allowed.
-    pub fn allowing(self, methods: String) -> Self {
-        Self { allow: Some(methods), ..self }
+    #[must_use]
+    pub fn allowing(mut self, methods: String) -> Self {
+        self.more.allow = Some(methods);
+        self
     }
 
     /// The problem of a status that the framework chose.
@@ -191,6 +192,11 @@ impl Problem {
             _ => "internal",
         };
         Self::new(code, detail)
+    }
+
+    fn with(mut self, fill: impl FnOnce(&mut More)) -> Self {
+        fill(&mut self.more);
+        self
     }
 
     /// What stands on the wire.
@@ -211,10 +217,10 @@ impl Problem {
             request_id: request_id.to_owned(),
             retryable: kind.retryable,
             hint: kind.hint.to_owned(),
-            errors: self.faults.iter().map(fault).collect(),
-            current_etag: self.current_etag.clone(),
-            existing_id: self.existing_id.clone(),
-            cancel_requested: self.cancel_requested,
+            errors: self.more.faults.iter().map(fault).collect(),
+            current_etag: self.more.current_etag.clone(),
+            existing_id: self.more.existing_id.clone(),
+            cancel_requested: self.more.cancel_requested,
         }
     }
 
@@ -231,7 +237,7 @@ impl Problem {
             }
             _ => {}
         }
-        if let Some(allow) = &self.allow {
+        if let Some(allow) = &self.more.allow {
             answer.insert_header(("Allow", allow.as_str()));
         }
         answer.body(serde_json::to_string(&self.view(instance, request_id)).unwrap_or_default())
@@ -253,21 +259,18 @@ impl From<Error> for Problem {
             Error::Missing { noun: "run" } => Self::new("run-unknown", detail),
             Error::Missing { .. } => Self::new("not-found", detail),
             Error::Refused { .. } => Self::new("illegal-transition", detail),
-            Error::Duplicate { existing } => Self {
-                existing_id: Some(existing.to_string()),
-                ..Self::new("duplicate-key", detail)
-            },
+            Error::Duplicate { existing } => Self::new("duplicate-key", detail)
+                .with(|more| more.existing_id = Some(existing.to_string())),
             Error::KeyReused => Self::new("idempotency-key-reused", detail),
             Error::KeyInFlight => Self::new("idempotency-key-in-flight", detail),
             Error::KeyMissing => Self::new("idempotency-key-missing", detail),
             Error::ConditionMissing => Self::new("precondition-required", detail),
             Error::ConditionFailed { current } => {
-                Self { current_etag: Some(current), ..Self::new("version-conflict", detail) }
+                Self::new("version-conflict", detail).with(|more| more.current_etag = Some(current))
             }
             Error::BadRunToken => Self::new("bad-run-token", detail),
-            Error::StaleRun { cancel_requested } => {
-                Self { cancel_requested: Some(cancel_requested), ..Self::new("stale-run", detail) }
-            }
+            Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
+                .with(|more| more.cancel_requested = Some(cancel_requested)),
             Error::Busy(cause) => {
                 // The cause is ours to know; the caller learns when to come back.
                 tracing::warn!(cause, "the database is busy or away");
@@ -290,7 +293,7 @@ impl From<Invalid> for Problem {
         // A payload over the limit is told apart, so that a caller can act on the status alone.
         let large = invalid.0.len() == 1 && invalid.0.iter().all(|f| f.code == "too-large");
         let code = if large { "payload-too-large" } else { "validation-failed" };
-        Self { faults: invalid.0, ..Self::new(code, detail) }
+        Self::new(code, detail).with(|more| more.faults = invalid.0)
     }
 }
 

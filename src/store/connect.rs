@@ -46,8 +46,8 @@ const WAIT: Duration = Duration::from_secs(5);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Connections older than this, or idle for longer, are replaced, so that a failover or a change of
 /// an address is noticed.
-const MAX_AGE: Duration = Duration::from_secs(20 * 60);
-const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
+const MAX_AGE: Duration = Duration::from_mins(20);
+const MAX_IDLE: Duration = Duration::from_mins(5);
 
 impl Store {
     /// A store that connects when it is first used. Fails on an unusable URL only.

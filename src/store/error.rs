@@ -87,7 +87,7 @@ fn is_passing(code: &SqlState) -> bool {
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
 /// The driver's `Display` hides the cause.

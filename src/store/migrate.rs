@@ -63,7 +63,7 @@ const TRY_LOCK: Statement =
     Statement { name: "migrate/try_lock", text: include_str!("migrate/try_lock.sql") };
 
 /// How long to wait for another process that migrates.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// A blocking lock call would hold a snapshot meanwhile, so it is polled.
 const LOCK_PERIOD: Duration = Duration::from_millis(200);
 

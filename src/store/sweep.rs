@@ -7,6 +7,7 @@ use crate::domain::id::Shard;
 
 /// What one shard has for the sweep.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent findings of one look")]
 pub struct Work {
     /// The shard.
     pub shard: Shard,

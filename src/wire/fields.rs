@@ -24,7 +24,7 @@ impl<'a> Fields<'a> {
     /// Opens the object `raw`, which stands at the pointer `at`.
     pub fn read(raw: &'a RawValue, at: &str) -> Result<Self, Invalid> {
         let Entries(mut entries) =
-            serde_json::from_str(raw.get()).map_err(|_| wrong_type(at, "an object", raw))?;
+            serde_json::from_str(raw.get()).or(Err(wrong_type(at, "an object", raw)))?;
         let mut faults = Invalid::default();
         let mut seen = std::collections::BTreeSet::new();
         entries.retain(|(key, _)| {

@@ -45,7 +45,7 @@ pub struct ProblemView {
     /// Every fault found, where the request itself is at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FaultView>,
-    /// For `version-conflict`: the present ETag.
+    /// For `version-conflict`: the present `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_etag: Option<String>,
     /// For `duplicate-key`: the job that has the key.

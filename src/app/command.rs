@@ -1,0 +1,113 @@
+//! Every command of the command line, from its words to what it does.
+
+use std::process::ExitCode;
+
+use super::serve::{Launch, bind, serve};
+use super::stop::Stop;
+use super::{auth, dev, doctor, migrate, parts, settings, settings_logging, with_database};
+use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
+use crate::config::Config;
+use crate::engine::auth::{MintClaims, mint};
+use crate::engine::clock::system_now;
+use crate::http;
+
+/// Does it; what it has to tell a person goes to the standard output.
+pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Dev(options) => {
+            // What it has to tell, it tells a person.
+            dev::run(settings_logging(flags, Some("warn"))?, &options).await?;
+        }
+        Command::Serve => run_server(flags).await?,
+        Command::Migrate(Migrate::Up) => {
+            let applied = migrate::up(&with_database(flags)?).await?;
+            say(if applied.is_empty() { "nothing to apply" } else { "the schema is up to date" });
+            for line in applied {
+                say(&line);
+            }
+        }
+        Command::Migrate(Migrate::Status) => {
+            let (lines, current) = migrate::status(&with_database(flags)?).await?;
+            for line in lines {
+                say(&line);
+            }
+            return Ok(if current { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Openapi => say(&http::document().to_pretty_json()?),
+        Command::Token(wanted) => {
+            let config = settings(flags)?;
+            say(&make_token(&config, &wanted)?);
+        }
+        Command::Config(ConfigCommand::Show { origin }) => {
+            say(Config::load(flags)?.show(origin).trim_end());
+        }
+        Command::Config(ConfigCommand::Check) => {
+            let loaded = Config::load(flags)?;
+            for warning in loaded.warnings {
+                complain(&warning);
+            }
+            say("the settings are usable");
+        }
+        Command::Doctor => return examine(flags).await,
+        Command::Healthcheck => {
+            let address = parts::reachable(Config::load(flags)?.config.admin_listen);
+            healthcheck::ask(address).await?;
+            say("ready");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
+    let config = with_database(flags)?;
+    let api = if config.roles.api {
+        let auth = auth::from_config(&config)?;
+        Some((bind(config.listen, "the API")?, auth))
+    } else {
+        None
+    };
+    let admin = bind(config.admin_listen, "the admin listener")?;
+    let stop = Stop::default();
+    stop.on_signals()?;
+    serve(&config, Launch { api, admin, extra: None }, &stop).await
+}
+
+async fn examine(flags: &clap::ArgMatches) -> anyhow::Result<ExitCode> {
+    let findings = doctor::examine(&with_database(flags)?).await;
+    let mut code = ExitCode::SUCCESS;
+    for finding in findings {
+        match finding.found {
+            Ok(found) => say(&format!("ok    {}: {found}", finding.what)),
+            Err(wrong) => {
+                code = ExitCode::FAILURE;
+                say(&format!("WRONG {}: {wrong}", finding.what));
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn make_token(config: &Config, words: &cli::Token) -> anyhow::Result<String> {
+    let secret = token::secret(config)?;
+    let wanted = token::wanted(words)?;
+    let claims = MintClaims {
+        team: wanted.team,
+        role: wanted.role,
+        subject: wanted.subject,
+        ttl: wanted.ttl,
+        issuer: config.jwt_issuer.clone(),
+        audience: config.jwt_audience.clone(),
+    };
+    Ok(mint(secret.expose().as_bytes(), &claims, system_now())?)
+}
+
+#[expect(clippy::print_stdout, reason = "the command's answer")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// Says what went wrong.
+#[expect(clippy::print_stderr, reason = "a person has to see it")]
+pub fn complain(line: &str) {
+    eprintln!("axle: {line}");
+}

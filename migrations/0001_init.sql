@@ -169,6 +169,7 @@ CREATE TABLE queues (
     name         text        NOT NULL,
     paused       boolean     NOT NULL DEFAULT false,
     pause_reason text,
+    holds        boolean     NOT NULL DEFAULT false, -- jobs of it may have been set aside
     description  text,
     version      int         NOT NULL DEFAULT 1,
     updated_at   timestamptz NOT NULL,

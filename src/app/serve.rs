@@ -71,13 +71,18 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     };
     tracing::info!(roles = ?config.roles, "serving");
     stop.token.cancelled().await;
-    if let Some(api) = api {
-        api.stop(true).await;
-    }
-    if let Some((puller, renewing)) = puller {
-        puller.drain(config.shutdown_grace).await;
-        renewing.cancel();
-    }
+    let answer_the_rest = async {
+        if let Some(api) = api {
+            api.stop(true).await;
+        }
+    };
+    let finish_the_runs = async {
+        if let Some((puller, renewing)) = puller {
+            puller.drain(config.shutdown_grace).await;
+            renewing.cancel();
+        }
+    };
+    tokio::join!(answer_the_rest, finish_the_runs);
     tasks.close();
     if tokio::time::timeout(Duration::from_secs(5), tasks.wait()).await.is_err() {
         tracing::warn!("some tasks did not end in time");

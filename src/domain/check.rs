@@ -162,6 +162,10 @@ fn check_url(faults: &mut Invalid, at: &str, text: &str) {
         faults.add(at, "out-of-range", format!("must have at most {URL_LIMIT} characters"));
         return;
     }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        faults.add(at, "malformed", "must not hold spaces or control characters");
+        return;
+    }
     match url::Url::parse(text) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             let detail = format!("the scheme must be http or https, got {:?}", url.scheme());

@@ -1,7 +1,8 @@
 //! The one loop: run a step, wait for a hint, a period or the stop, run it again.
 //!
 //! A step takes no input, is idempotent, and says when it wants to come back; hint and period do
-//! the same work. An error is logged and slows the loop down; it never ends it (bug B077).
+//! the same work. An error is logged and slows the loop down; it never ends it (bug B077). A stop
+//! never cuts a step short: what a claim has taken must be told to somebody.
 
 use std::time::Duration;
 
@@ -27,29 +28,26 @@ pub async fn every<H, S>(
     S: Future<Output = Result<Duration, Error>>,
 {
     let mut errors = 0_u32;
-    loop {
-        let wait = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            done = step() => match done {
-                Ok(wait) => {
-                    errors = 0;
-                    wait
+    while !stop.is_cancelled() {
+        match step().await {
+            Ok(wait) => {
+                errors = 0;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    () = hint() => {}
+                    () = sleep(wait) => {}
                 }
-                Err(error) => {
-                    errors = errors.saturating_add(1);
-                    let wait = back_off(errors);
-                    tracing::warn!(step = name, %error, errors, ?wait, "a step failed");
-                    sleep(wait).await;
-                    continue;
+            }
+            Err(error) => {
+                errors = errors.saturating_add(1);
+                let wait = back_off(errors);
+                tracing::warn!(step = name, %error, errors, ?wait, "a step failed");
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = sleep(wait) => {}
                 }
-            },
-        };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = hint() => {}
-            () = sleep(wait) => {}
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, SecondsFormat, Utc};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, redirect};
@@ -35,6 +35,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// In callback mode the answer only says "accepted": it may not hold a permit for longer, however
 /// long the run may take.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the body of an answer that only says "accepted" is waited for.
+const BODY_PATIENCE: Duration = Duration::from_secs(1);
 /// Idle connections kept per host, and for how long: less than common servers keep theirs, so that
 /// few are found closed.
 const IDLE_PER_HOST: usize = 128;
@@ -75,22 +77,20 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
         Completion::Response => limit,
         Completion::Callback => limit.min(ACCEPT_TIMEOUT),
     };
-    let request = match request(ctx, invoker, &job, limit).await {
+    let request = match request(ctx, invoker, &job).await {
         Ok(request) => request,
         Err(error) => return ended(&job, Report::bare(Outcome::Unreached, Some(error))),
     };
     let sent_at = ctx.clock.now();
-    let call = tokio::time::timeout(limit, call(invoker, request)).await;
+    let call = tokio::time::timeout(limit, call(invoker, request, spec.completion)).await;
+    let now = ctx.clock.now();
     metrics::histogram!(names::DISPATCH_DURATION, "target_kind" => "http")
-        .record(clock::until(sent_at, ctx.clock.now()).as_secs_f64());
+        .record(clock::until(sent_at, now).as_secs_f64());
     let mut report = match call {
-        Ok(Ok((status, headers, response))) => {
-            let now = ctx.clock.now();
-            let accepted =
-                job.spec.completion == Completion::Callback || asks_to_wait(status, &headers);
-            if (200..300).contains(&status) && accepted {
-                return News::Accepted(acceptance(&job, status, (sent_at, now)));
-            }
+        Ok(Ok(Answer::Accepted(status))) => {
+            return News::Accepted(acceptance(&job, status, (sent_at, now)));
+        }
+        Ok(Ok(Answer::Whole(status, headers, response))) => {
             answered(status, &headers, response, now)
         }
         Ok(Err(error)) => broken(&error),
@@ -112,7 +112,6 @@ async fn request(
     ctx: &Ctx,
     invoker: &Invoker,
     job: &Claimed,
-    limit: Duration,
 ) -> Result<reqwest::Request, RunError> {
     let wrong = |error: &dyn StdError| RunError::new("request", chain(error));
     let spec = &job.spec;
@@ -123,7 +122,7 @@ async fn request(
         headers.append(name, HeaderValue::from_str(value).map_err(|e| wrong(&e))?);
     }
     let now = ctx.clock.now();
-    for (name, value) in ours(ctx, job, now, limit).await {
+    for (name, value) in ours(ctx, job, now).await {
         headers.insert(name, HeaderValue::from_str(&value).map_err(|e| wrong(&e))?);
     }
     invoker
@@ -137,12 +136,7 @@ async fn request(
 
 /// The headers of conventions 2.6. `webhook-signature` and `Axle-Signature` take their place here
 /// once teams have signing secrets.
-async fn ours(
-    ctx: &Ctx,
-    job: &Claimed,
-    now: DateTime<Utc>,
-    limit: Duration,
-) -> Vec<(HeaderName, String)> {
+async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, String)> {
     let instant = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Micros, true);
     let name = HeaderName::from_static;
     let mut headers = vec![
@@ -155,7 +149,10 @@ async fn ours(
         (name("axle-max-attempts"), job.spec.retry.max_attempts().to_string()),
         (name("axle-fence"), job.run.fence.to_string()),
         (name("axle-due-at"), instant(job.due_at)),
-        (name("axle-deadline"), instant(clock::after(now, limit))),
+        (
+            name("axle-deadline"),
+            instant(clock::after(now, Duration::from_millis(job.spec.timeout_ms))),
+        ),
         (name("axle-callback-url"), run_token::callback_url(ctx, job.run)),
     ];
     if job.run.fence > 1 {
@@ -172,30 +169,45 @@ async fn ours(
     headers
 }
 
-type Answered = (u16, HeaderMap, Response);
+/// What a target answered.
+enum Answer {
+    /// It has taken the run and will call back.
+    Accepted(u16),
+    /// Everything that it had to say.
+    Whole(u16, HeaderMap, Response),
+}
 
-async fn call(invoker: &Invoker, request: reqwest::Request) -> Result<Answered, reqwest::Error> {
+async fn call(
+    invoker: &Invoker,
+    request: reqwest::Request,
+    completion: Completion,
+) -> Result<Answer, reqwest::Error> {
     let mut response = invoker.client.execute(request).await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
+    // A target that runs longer than an answer may take says so by itself.
+    let asks = status == 202 && is(&headers, "axle-completion", "callback");
+    if (200..300).contains(&status) && (completion == Completion::Callback || asks) {
+        // It is accepted whatever becomes of the body; reading a short one keeps the connection.
+        _ = tokio::time::timeout(BODY_PATIENCE, read(&mut response)).await;
+        return Ok(Answer::Accepted(status));
+    }
+    let (body, truncated) = read(&mut response).await?;
+    let kept = Response { headers: kept_headers(&headers), body, truncated };
+    Ok(Answer::Whole(status, headers, kept))
+}
+
+/// The first part of a body, and whether there was more; then the rest is not read.
+async fn read(response: &mut reqwest::Response) -> Result<(Bytes, bool), reqwest::Error> {
     let mut body = BytesMut::new();
-    let mut truncated = false;
     while let Some(chunk) = response.chunk().await? {
         let room = BODY_LIMIT - body.len();
         body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
         if chunk.len() > room {
-            // The connection is closed with the rest unread.
-            truncated = true;
-            break;
+            return Ok((body.freeze(), true));
         }
     }
-    let kept = Response { headers: kept_headers(&headers), body: body.freeze(), truncated };
-    Ok((status, headers, kept))
-}
-
-/// A target that runs longer than an answer may take says so by itself.
-fn asks_to_wait(status: u16, headers: &HeaderMap) -> bool {
-    status == 202 && is(headers, "axle-completion", "callback")
+    Ok((body.freeze(), false))
 }
 
 fn acceptance(

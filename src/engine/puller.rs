@@ -87,7 +87,7 @@ impl Puller {
         }
         self.agenda().merge(self.ctx.wake.here().take());
         self.look().await?;
-        loop {
+        while !self.stop.is_cancelled() {
             let now = self.ctx.clock.now();
             let free = self.permits.available_permits().min(BATCH);
             if free == 0 {
@@ -97,6 +97,7 @@ impl Puller {
             let Some(shard) = shard else { return Ok(self.pause(now)) };
             self.claim(shard, free, now).await?;
         }
+        Ok(Duration::ZERO)
     }
 
     /// Renews the leases of what is claimed and not settled. A third of a lease between two of these
@@ -131,9 +132,15 @@ impl Puller {
     }
 
     async fn wait_for_permits(&self) {
-        // The semaphore is never closed; should it be, the next look finds no permit.
-        drop(self.permits.acquire().await);
-        sleep(GATHER).await;
+        let gathered = async {
+            // The semaphore is never closed; should it be, the next look finds no permit.
+            drop(self.permits.acquire().await);
+            sleep(GATHER).await;
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = gathered => {}
+        }
     }
 
     /// Looks at every shard when it is time to.
@@ -175,6 +182,7 @@ impl Puller {
             self.hold(job.run);
             let permit = Arc::clone(&self.permits).acquire_owned().await;
             let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
+            metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").increment(1.0);
             self.tasks.spawn(Arc::clone(self).run(job, permit));
         }
         Ok(())
@@ -187,6 +195,7 @@ impl Puller {
         } else {
             invoke(&self.ctx, &self.invoker, job).await
         };
+        metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").decrement(1.0);
         // Nobody listens only if the settler died; then the lease runs out.
         if self.news.send(news).await.is_err() {
             tracing::error!("the settler is gone");

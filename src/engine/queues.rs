@@ -2,7 +2,7 @@
 
 use super::error::allow;
 use super::once::{Answer, Key, once};
-use super::{Ctx, Error};
+use super::{Ctx, Error, sweep};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::queue::Queue;
 use crate::store::idempotency::Kept;
@@ -41,10 +41,8 @@ pub async fn pause(
         async |session: &Session| Ok(queues::pause(session, &who.team, name, reason, now).await?);
     let answer = once(ctx, key, now, work, render).await?;
     if reason.is_none() {
-        // What was set aside is given back by the sweep, within its period; what was not is due now.
-        for shard in ctx.shards.iter() {
-            ctx.wake.due(*shard, now);
-        }
+        // Should this be interrupted, the sweep goes on with it.
+        sweep::give_back(ctx, (&who.team, name), now).await?;
     }
     Ok(answer)
 }

@@ -115,7 +115,15 @@ pub struct Written {
     /// Retries, and when they are due.
     retries: Vec<Retry>,
     /// How runs ended, for the metrics.
-    ended: Vec<(&'static str, Option<Reason>)>,
+    ended: Vec<Ending>,
+}
+
+/// How one run ended.
+struct Ending {
+    outcome: Outcome,
+    verdict: Verdict,
+    attempt: i32,
+    took: Duration,
 }
 
 impl Written {
@@ -149,7 +157,9 @@ pub async fn write_locked(
             News::HandedBack(run) => plan.handed_back.push(*run),
             News::Ended { policy, report, .. } => {
                 let verdict = decide(policy, live.spent, report.outcome, random::unit());
-                written.ended.push((report.outcome.as_str(), reason(verdict)));
+                let took = live.claimed_at.map_or(Duration::ZERO, |at| clock::until(at, now));
+                let (outcome, attempt) = (report.outcome, live.spent.attempt);
+                written.ended.push(Ending { outcome, verdict, attempt, took });
                 plan.end(live, report, verdict, now);
             }
         }
@@ -165,24 +175,30 @@ pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
     for retry in &written.retries {
         ctx.wake.due(shard, retry.due_at);
     }
-    for (outcome, _) in &written.ended {
-        metrics::counter!(names::RUNS, "outcome" => *outcome, "target_kind" => "http").increment(1);
-    }
+    written.ended.iter().for_each(Ending::count);
     let stale = written.answers.iter().filter(|answer| **answer == Settled::Stale).count();
     if stale > 0 {
         let stale = u64::try_from(stale).unwrap_or(u64::MAX);
         metrics::counter!(names::FENCE_REJECTIONS).increment(stale);
     }
-    for retry in &written.retries {
-        let budget = if retry.spent.failures > 0 { "dispatch" } else { "business" };
-        metrics::counter!(names::RETRIES, "budget" => budget).increment(1);
-    }
 }
 
-fn reason(verdict: Verdict) -> Option<Reason> {
-    match verdict {
-        Verdict::Fail(reason) => Some(reason),
-        Verdict::Succeed | Verdict::Retry { .. } => None,
+impl Ending {
+    fn count(&self) {
+        let outcome = self.outcome.as_str();
+        metrics::counter!(names::RUNS, "outcome" => outcome, "target_kind" => "http").increment(1);
+        metrics::histogram!(names::RUN_DURATION, "outcome" => outcome, "target_kind" => "http")
+            .record(self.took.as_secs_f64());
+        match self.verdict {
+            Verdict::Retry { .. } => {
+                let dispatch = self.outcome == Outcome::Unreached;
+                let budget = if dispatch { "dispatch" } else { "business" };
+                metrics::counter!(names::RETRIES, "budget" => budget).increment(1);
+            }
+            Verdict::Succeed | Verdict::Fail(_) => {
+                metrics::histogram!(names::JOB_ATTEMPTS).record(f64::from(self.attempt));
+            }
+        }
     }
 }
 

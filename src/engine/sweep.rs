@@ -11,12 +11,13 @@ use super::settle::{self, BATCH, News, Report};
 use super::{Ctx, Error};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::job::Reason;
+use crate::domain::principal::Team;
 use crate::domain::run::RunError;
 use crate::domain::state::State;
 use crate::domain::verdict::Outcome;
 use crate::store::done::{self, Done};
 use crate::store::live::{self, Live};
-use crate::store::{Session, events, idempotency, jobs, sweep};
+use crate::store::{Session, events, idempotency, jobs, queues, sweep};
 use crate::telemetry::metrics as names;
 
 /// One step: ends what is overdue, in every shard that has something.
@@ -31,21 +32,42 @@ pub async fn step(ctx: &Ctx, period: Duration) -> Result<Duration, Error> {
         if shard.unstarted {
             more |= unstarted(ctx, shard.shard, now).await? == BATCH;
         }
-        if shard.held {
-            let limit = limit();
-            live::hold(&ctx.store, shard.shard, now, limit).await?;
-            live::unhold(&ctx.store, shard.shard, limit).await?;
-            if let Some(due_at) = live::next_due(&ctx.store, shard.shard).await? {
-                ctx.wake.due(shard.shard, due_at);
-            }
-        }
         if shard.expired_keys {
             idempotency::prune(&ctx.store, shard.shard, now, limit()).await?;
         }
     }
+    queues(ctx, now).await?;
     gauges(ctx, now).await?;
     // A full batch means that there is more, and waiting would let it grow.
     Ok(if more { Duration::ZERO } else { period })
+}
+
+/// Sets jobs of paused queues aside, and gives those of resumed ones back.
+async fn queues(ctx: &Ctx, now: DateTime<Utc>) -> Result<(), Error> {
+    let unsettled = queues::unsettled(&ctx.store).await?;
+    if unsettled.iter().any(|queue| queue.paused) {
+        for shard in ctx.shards.iter() {
+            while live::hold(&ctx.store, *shard, now, limit()).await? > 0 {}
+        }
+    }
+    for queue in unsettled.iter().filter(|queue| !queue.paused) {
+        give_back(ctx, (&queue.team, &queue.name), now).await?;
+        queues::settled(&ctx.store, &queue.team, &queue.name).await?;
+    }
+    Ok(())
+}
+
+/// Gives back every job of a resumed queue that was set aside.
+pub(super) async fn give_back(
+    ctx: &Ctx,
+    queue: (&Team, &str),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for shard in ctx.shards.iter() {
+        while live::unhold(&ctx.store, *shard, queue, limit()).await? > 0 {}
+        ctx.wake.due(*shard, now);
+    }
+    Ok(())
 }
 
 /// Ends runs of one shard that were silent past their lease; returns how many.

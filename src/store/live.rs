@@ -301,19 +301,26 @@ pub async fn change(
     session.query(sql!("live/change"), params).await.map(drop)
 }
 
-/// Sets up to `limit` due jobs of paused queues aside in one shard.
+/// Sets due jobs of paused queues aside in one shard, as far as the first `depth` of each priority;
+/// returns how many.
 pub async fn hold(
     store: &Store,
     shard: Shard,
     now: DateTime<Utc>,
-    limit: i64,
-) -> Result<(), Error> {
-    store.query(sql!("live/hold"), &[&shard.0, &now, &limit]).await.map(drop)
+    depth: i64,
+) -> Result<usize, Error> {
+    Ok(store.query(sql!("live/hold"), &[&shard.0, &now, &depth]).await?.len())
 }
 
-/// Gives back up to `limit` jobs of one shard whose queue is no longer paused.
-pub async fn unhold(store: &Store, shard: Shard, limit: i64) -> Result<(), Error> {
-    store.query(sql!("live/unhold"), &[&shard.0, &limit]).await.map(drop)
+/// Gives back up to `limit` jobs of a resumed queue in one shard; returns how many.
+pub async fn unhold(
+    store: &Store,
+    shard: Shard,
+    (team, queue): (&Team, &str),
+    limit: i64,
+) -> Result<usize, Error> {
+    let params: super::Params<'_> = &[&shard.0, &team.as_str(), &queue, &limit];
+    Ok(store.query(sql!("live/unhold"), params).await?.len())
 }
 
 pub(super) fn read(row: &Row) -> Result<Live, Error> {

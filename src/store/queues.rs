@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use tokio_postgres::Row;
 
+use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::principal::Team;
 use crate::domain::queue::Queue;
@@ -37,6 +38,36 @@ pub async fn pause(
     let params: super::Params<'_> = &[&team.as_str(), &name, &paused.is_some(), &paused, &now];
     let row = session.query_opt(sql!("queues/pause"), params).await?;
     row.as_ref().map_or_else(|| Err(Error::corrupt("queue")), read)
+}
+
+/// A queue that the sweep has to do with.
+#[derive(Clone, Debug)]
+pub struct Unsettled {
+    /// Whose it is.
+    pub team: Team,
+    /// Its name.
+    pub name: String,
+    /// Whether it is paused, or resumed with jobs that may still be set aside.
+    pub paused: bool,
+}
+
+/// The queues that are paused, or may still have jobs set aside.
+pub async fn unsettled(store: &Store) -> Result<Vec<Unsettled>, Error> {
+    let rows = store.query(sql!("queues/unsettled"), &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Unsettled {
+                team: read_team(row)?,
+                name: row.try_get("name")?,
+                paused: row.try_get("paused")?,
+            })
+        })
+        .collect()
+}
+
+/// Notes that every job of a resumed queue has been given back.
+pub async fn settled(store: &Store, team: &Team, name: &str) -> Result<(), Error> {
+    store.query(sql!("queues/settled"), &[&team.as_str(), &name]).await.map(drop)
 }
 
 fn read(row: &Row) -> Result<Queue, Error> {

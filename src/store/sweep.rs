@@ -7,7 +7,6 @@ use crate::domain::id::Shard;
 
 /// What one shard has for the sweep.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent findings of one look")]
 pub struct Work {
     /// The shard.
     pub shard: Shard,
@@ -15,8 +14,6 @@ pub struct Work {
     pub overdue: bool,
     /// Jobs whose start deadline passed.
     pub unstarted: bool,
-    /// Jobs to set aside or to give back.
-    pub held: bool,
     /// Idempotency keys past their lifetime.
     pub expired_keys: bool,
 }
@@ -30,7 +27,6 @@ pub async fn look(store: &Store, now: DateTime<Utc>) -> Result<Vec<Work>, Error>
                 shard: Shard(row.try_get("shard")?),
                 overdue: row.try_get("overdue")?,
                 unstarted: row.try_get("unstarted")?,
-                held: row.try_get("held")?,
                 expired_keys: row.try_get("expired_keys")?,
             })
         })

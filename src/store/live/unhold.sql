@@ -1,11 +1,11 @@
--- Gives back what was set aside and whose queue is no longer paused.
+-- Gives back jobs of a resumed queue that were set aside.
 UPDATE live
    SET held = false
  WHERE shard = $1 AND held AND job_id = ANY(ARRAY(
         SELECT l.job_id
           FROM live l
-          LEFT JOIN queues q ON q.team = l.team AND q.name = l.queue AND q.paused
-         WHERE l.shard = $1 AND l.held AND q.team IS NULL
+         WHERE l.shard = $1 AND l.held AND l.team = $2 AND l.queue = $3
          ORDER BY l.job_id
-         LIMIT $2
-           FOR UPDATE OF l SKIP LOCKED))
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED))
+RETURNING job_id

@@ -28,6 +28,7 @@ pub fn store_settings(config: &Config, what: &str) -> StoreSettings {
 pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
     let store = Store::new(&store_settings(config, what))?;
     await_schema(&store).await?;
+    warn_of_durability(&store).await?;
     let clock = Clock::synced(&store).await.context("asking the database for its time")?;
     let shards = store::shards::list(&store).await.context("reading the shards")?;
     if shards.is_empty() {
@@ -45,6 +46,16 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
     };
     let shards = Arc::from(shards);
     Ok(Ctx { store, clock, wake: Wake::default(), shards, limits: Arc::new(limits) })
+}
+
+/// An answered registration is durable only as far as the database is (trust.md section 2).
+async fn warn_of_durability(store: &Store) -> anyhow::Result<()> {
+    let off = store::settings::durability(store).await?;
+    if !off.is_empty() {
+        let off = off.join(", ");
+        tracing::warn!(off, "a crash of the database may lose jobs that were answered 201");
+    }
+    Ok(())
 }
 
 /// Waits until the database answers, and refuses a schema that is not the one we know.

@@ -148,7 +148,7 @@ async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, 
         (name("axle-attempt"), job.spent.attempt.to_string()),
         (name("axle-max-attempts"), job.spec.retry.max_attempts().to_string()),
         (name("axle-fence"), job.run.fence.to_string()),
-        (name("axle-due-at"), instant(job.due_at)),
+        (name("axle-due-at"), instant(job.first_due_at)),
         (
             name("axle-deadline"),
             instant(clock::after(now, Duration::from_millis(job.spec.timeout_ms))),

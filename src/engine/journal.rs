@@ -1,12 +1,13 @@
 //! What happened to a job: its runs, and the log that is read off them.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
-use super::error::allow;
-use super::{Ctx, Error, jobs};
+use super::{Ctx, Error, clock, jobs};
 use crate::domain::id::{JobId, RunId};
 use crate::domain::job::Job;
-use crate::domain::principal::{Act, Principal};
+use crate::domain::principal::Principal;
 use crate::domain::run::{LogEvent, Run, RunState};
 use crate::domain::state::State;
 use crate::store::{events, runs};
@@ -18,7 +19,7 @@ pub async fn runs(
     id: JobId,
     (before, limit): (Option<i32>, usize),
 ) -> Result<(Vec<Run>, bool), Error> {
-    jobs::get(ctx, who, id).await?;
+    let job = jobs::get(ctx, who, id).await?;
     let top = before.unwrap_or(i32::MAX);
     let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let mut page = Vec::new();
@@ -30,19 +31,34 @@ pub async fn runs(
     page.dedup_by_key(|run| run.id);
     let more = page.len() > limit;
     page.truncate(limit);
+    for run in &mut page {
+        set_deadline(run, &job);
+    }
     Ok((page, more))
 }
 
 /// One run, going on or ended.
 pub async fn run(ctx: &Ctx, who: &Principal, id: RunId) -> Result<Run, Error> {
-    allow(who, Act::Read)?;
-    let missing = Error::Missing { noun: "run" };
+    let missing = || Error::Missing { noun: "run" };
+    let job = match jobs::get(ctx, who, id.job).await {
+        Err(Error::Missing { .. }) => return Err(missing()),
+        job => job?,
+    };
     let ended = runs::list(&ctx.store, id.job, &who.team, id.fence.saturating_add(1), 1).await?;
-    if let Some(run) = ended.into_iter().find(|run| run.id == id) {
-        return Ok(run);
+    let mut found = ended.into_iter().find(|run| run.id == id);
+    if found.is_none() {
+        let current = runs::current(&ctx.store, id.job, &who.team).await?;
+        found = current.filter(|run| run.id == id);
     }
-    let current = runs::current(&ctx.store, id.job, &who.team).await?;
-    current.filter(|run| run.id == id).ok_or(missing)
+    let mut run = found.ok_or_else(missing)?;
+    set_deadline(&mut run, &job);
+    Ok(run)
+}
+
+/// A run that was not accepted has no deadline on its row: it is its claim's time and the timeout.
+fn set_deadline(run: &mut Run, job: &Job) {
+    let limit = Duration::from_millis(job.asked.spec.timeout_ms);
+    run.deadline_at = run.deadline_at.or(run.claimed_at.map(|at| clock::after(at, limit)));
 }
 
 /// How many runs, and how many stored events, the log goes back.

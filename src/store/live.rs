@@ -64,8 +64,10 @@ pub struct Claimed {
     pub queue: String,
     /// What it has used up, this attempt included.
     pub spent: Spent,
-    /// When it was due.
+    /// When this run was due.
     pub due_at: DateTime<Utc>,
+    /// When the job was due first.
+    pub first_due_at: DateTime<Utc>,
     /// What to do.
     pub spec: Spec,
     /// What to send.
@@ -355,6 +357,7 @@ fn read_claimed(row: &Row) -> Result<(i16, Claimed), Error> {
         queue: row.try_get("queue")?,
         spent: read_spent(row)?,
         due_at: row.try_get("due_at")?,
+        first_due_at: row.try_get("first_due_at")?,
         spec,
         payload: row.try_get("payload")?,
     };

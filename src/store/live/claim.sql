@@ -27,4 +27,4 @@ UPDATE live l
  WHERE l.shard = $1 AND l.job_id = due.job_id
    AND l.state IN ('PENDING', 'RETRY_WAIT')
 RETURNING l.job_id, l.fence, l.team, l.queue, l.attempt, l.failures, l.lost, l.due_at, l.priority,
-          j.spec, j.payload
+          j.due_at AS first_due_at, j.spec, j.payload

@@ -57,7 +57,7 @@ async fn run_on(
     tokio::pin!(serving);
     let show = async {
         if options.r#try {
-            trial::run(&base, say).await?;
+            trial::run(&base, say_on).await?;
         }
         greet(&base, config);
         anyhow::Ok(())
@@ -134,13 +134,21 @@ fn bind_near(address: SocketAddr, what: &str) -> anyhow::Result<TcpListener> {
 fn greet(base: &str, config: &Config) {
     say(&format!("Axle serves {base} (docs at {base}/docs/), team demo, no token needed"));
     say(&format!("health and metrics: http://{}/metrics", parts::reachable(config.admin_listen)));
-    say("try:");
     say(&format!(
-        "  curl -s {base}/v1/jobs -H 'content-type: application/json' \
+        "try: curl -s {base}/v1/jobs -H 'content-type: application/json' \
          -d '{{\"target\":{{\"url\":\"{base}/demo/flaky?fails=2\"}},\"retry\":{{\"base_ms\":1000}}}}'"
     ));
-    say(&format!("  curl -s {base}/v1/jobs"));
+    say(&format!("and: curl -s {base}/v1/jobs"));
     say("Ctrl-C stops it");
+}
+
+/// Goes on with a line.
+#[expect(clippy::print_stdout, reason = "axle dev talks to a person")]
+fn say_on(words: &str) {
+    use std::io::Write as _;
+    print!("{words}");
+    // A closed output is noticed by the next line.
+    _ = std::io::stdout().flush();
 }
 
 #[expect(clippy::print_stdout, reason = "axle dev talks to a person")]

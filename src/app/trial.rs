@@ -13,7 +13,7 @@ const TARGET: &str = "/demo/slow?ms=2000";
 const PATIENCE: Duration = Duration::from_secs(30);
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Registers a job at the server at `base` and says each state that it is seen in.
+/// Registers a job at the server at `base` and says each state that it is seen in: words of one line.
 pub async fn run(base: &str, mut say: impl FnMut(&str)) -> anyhow::Result<()> {
     let client = Client::new(base, None)?;
     let payload = serde_json::value::RawValue::from_string(r#"{"hello":"world"}"#.into())?;
@@ -26,20 +26,20 @@ pub async fn run(base: &str, mut say: impl FnMut(&str)) -> anyhow::Result<()> {
         ..JobRequest::default()
     };
     let mut job = client.create_job(&job).await.context("registering a job")?;
-    let mut seen = vec![job.state.clone()];
-    say(&format!("{} {}", job.id, job.state));
+    say(&format!("{}: {}", job.id, job.state));
     let deadline = Instant::now() + PATIENCE;
     while !matches!(job.state.as_str(), "SUCCESS" | "FAILED" | "CANCELLED") {
         if Instant::now() > deadline {
             bail!("the job is still {} after {PATIENCE:?}: {}", job.state, job.next_step);
         }
         sleep(PERIOD).await;
-        job = client.job(&job.id).await.context("reading the job")?;
-        if seen.last() != Some(&job.state) {
-            seen.push(job.state.clone());
-            say(&format!("{} {}", job.id, seen.join(" → ")));
+        let now = client.job(&job.id).await.context("reading the job")?;
+        if now.state != job.state {
+            say(&format!(" → {}", now.state));
         }
+        job = now;
     }
+    say("\n");
     if job.state != "SUCCESS" {
         bail!("the job ended {}: {}", job.state, job.next_step);
     }

@@ -5,6 +5,8 @@ mod callback_self;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod target_self;

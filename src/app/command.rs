@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
-use super::{auth, dev, doctor, migrate, parts, settings, settings_logging, with_database};
+use super::{
+    auth, dev, doctor, migrate, no_database, parts, settings, settings_for_dev, with_database,
+};
 use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
 use crate::config::Config;
 use crate::engine::auth::{MintClaims, mint};
@@ -15,8 +17,8 @@ use crate::http;
 pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<ExitCode> {
     match command {
         Command::Dev(options) => {
-            // What it has to tell, it tells a person.
-            dev::run(settings_logging(flags, Some("warn"))?, &options).await?;
+            let (config, is_named) = settings_for_dev(flags)?;
+            dev::run(config, &options, is_named).await?;
         }
         Command::Serve => run_server(flags).await?,
         Command::Migrate(Migrate::Up) => {
@@ -43,10 +45,10 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         }
         Command::Config(ConfigCommand::Check) => {
             let loaded = Config::load(flags)?;
-            for warning in loaded.warnings {
-                complain(&warning);
+            for warning in &loaded.warnings {
+                complain(warning);
             }
-            say("the settings are usable");
+            return Ok(check(&loaded.config));
         }
         Command::Doctor => return examine(flags).await,
         Command::Healthcheck => {
@@ -56,6 +58,21 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether `axle serve` would start with these settings.
+fn check(config: &Config) -> ExitCode {
+    let database = if config.database_url.is_empty() { Err(no_database()) } else { Ok(()) };
+    let callers = if config.roles.api { auth::from_config(config).map(drop) } else { Ok(()) };
+    let mut code = ExitCode::SUCCESS;
+    for wrong in [database, callers].into_iter().filter_map(Result::err) {
+        complain(&format!("{wrong:#}"));
+        code = ExitCode::FAILURE;
+    }
+    if code == ExitCode::SUCCESS {
+        say("the settings are usable");
+    }
+    code
 }
 
 async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
@@ -69,7 +86,8 @@ async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
     let admin = bind(config.admin_listen, "the admin listener")?;
     let stop = Stop::default();
     stop.on_signals()?;
-    serve(&config, Launch { api, admin, extra: None }, &stop).await
+    serve(&config, Launch { api, admin, extra: None, notice: config.shutdown_grace / 5 }, &stop)
+        .await
 }
 
 async fn examine(flags: &clap::ArgMatches) -> anyhow::Result<ExitCode> {

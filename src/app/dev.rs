@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
@@ -9,16 +10,18 @@ use super::serve::{self, Launch};
 use super::stop::Stop;
 use super::{migrate, parts, trial};
 use crate::cli::Dev;
-use crate::config::{self, Config, Roles, Secret};
+use crate::config::{self, Config, Roles, Secret, mask_url};
 use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team};
 use crate::http::Auth;
 
+/// How the folders of databases that are gone at the end begin.
+const SCRATCH: &str = "axle-dev-";
 /// How many ports after a taken one are tried.
 const PORTS: u16 = 50;
 
-/// Runs until a signal.
-pub async fn run(mut config: Config, options: &Dev) -> anyhow::Result<()> {
+/// Runs until a signal. `is_named`: the database of the settings was meant for Axle.
+pub async fn run(mut config: Config, options: &Dev, is_named: bool) -> anyhow::Result<()> {
     if !config.listen.ip().is_loopback() {
         bail!(
             "axle dev asks nobody for a token, so it listens on loopback only: --listen 127.0.0.1:8080"
@@ -31,7 +34,7 @@ pub async fn run(mut config: Config, options: &Dev) -> anyhow::Result<()> {
     config.listen = api.local_addr()?;
     config.admin_listen = admin.local_addr()?;
     config.roles = Roles::ALL;
-    let (cluster, scratch) = database(&mut config, options).await?;
+    let (cluster, scratch) = database(&mut config, options, is_named).await?;
     let served = run_on(&config, options, (api, admin), &stop).await;
     if let Some(cluster) = cluster {
         cluster.stop().await.context("stopping PostgreSQL")?;
@@ -51,7 +54,8 @@ async fn run_on(
 ) -> anyhow::Result<()> {
     migrate::up(config).await.context("bringing the schema up to date")?;
     let auth = Auth::Loopback(developer()?);
-    let launch = Launch { api: Some((api, auth)), admin, extra: Some(demo::routes) };
+    let launch =
+        Launch { api: Some((api, auth)), admin, extra: Some(demo::routes), notice: Duration::ZERO };
     let base = parts::public_url(config);
     let serving = serve::serve(config, launch, stop);
     tokio::pin!(serving);
@@ -69,17 +73,29 @@ async fn run_on(
     serving.await
 }
 
-/// The database that was named, or one of our own; and the folder to remove at the end.
+/// The database that was named, or one of our own; and the folder to remove at the end. What the
+/// environment names for other programs (`DATABASE_URL`, `PG*`) is left alone.
 async fn database(
     config: &mut Config,
     options: &Dev,
+    is_named: bool,
 ) -> anyhow::Result<(Option<Cluster>, Option<PathBuf>)> {
-    if !config.database_url.is_empty() {
+    if is_named {
+        if options.ephemeral || options.data_dir.is_some() {
+            bail!(
+                "--ephemeral and --data-dir are for a PostgreSQL of its own; a database is named"
+            );
+        }
+        say(&format!("using the database {}", mask_url(config.database_url.expose())));
         return Ok((None, None));
     }
-    let scratch = options
-        .ephemeral
-        .then(|| std::env::temp_dir().join(format!("axle-dev-{}", std::process::id())));
+    let scratch = if options.ephemeral {
+        let parent = std::env::temp_dir();
+        Cluster::clear_abandoned(&parent, SCRATCH).await;
+        Some(parent.join(format!("{SCRATCH}{}", std::process::id())))
+    } else {
+        None
+    };
     let data_dir = match (&scratch, &options.data_dir) {
         (Some(scratch), _) => scratch.clone(),
         (None, Some(dir)) => std::path::absolute(dir)?,

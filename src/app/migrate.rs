@@ -23,5 +23,6 @@ pub async fn status(config: &Config) -> Result<(Vec<String>, bool), Error> {
         Some(at) => format!("{:04} {} applied {}", m.version, m.name, at.format("%FT%TZ")),
         None => format!("{:04} {} pending", m.version, m.name),
     };
-    Ok((status.migrations.iter().map(line).collect(), status.is_current()))
+    let current = status.is_current() && status.unknown().is_none();
+    Ok((status.migrations.iter().map(line).collect(), current))
 }

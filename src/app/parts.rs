@@ -64,7 +64,11 @@ async fn await_schema(store: &Store) -> anyhow::Result<()> {
     let mut errors = 0;
     loop {
         match migrate::status(store).await {
-            Ok(status) if status.is_current() => return Ok(()),
+            Ok(status) if status.is_current() => {
+                return status
+                    .unknown()
+                    .map_or(Ok(()), |newer| Err(migrate::too_new(newer).into()));
+            }
             Ok(_) => bail!("the database has migrations pending: run `axle migrate up` first"),
             Err(store::Error::Busy(cause)) if Instant::now() < deadline => {
                 errors += 1;

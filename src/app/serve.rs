@@ -18,6 +18,7 @@ use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
 use crate::engine::{Ctx, Error, random, sweep};
 use crate::http::{self, Api, Auth, Extra};
+use crate::store::migrate;
 use crate::telemetry::metrics as names;
 
 /// What is particular to one process.
@@ -28,6 +29,9 @@ pub struct Launch {
     pub admin: TcpListener,
     /// Routes beside the API.
     pub extra: Option<Extra>,
+    /// How long the API goes on answering after it has said that it is not ready, so that a load
+    /// balancer has noticed before connections are refused.
+    pub notice: Duration,
 }
 
 /// How often the clock asks the database.
@@ -45,6 +49,8 @@ pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpList
 pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Result<()> {
     let (admin, admin_thread) = admin::start(launch.admin, config, stop)?;
     let ctx = parts::ctx(config, "server").await?;
+    let migration = migrate::MIGRATIONS.last().map_or(0, |newest| newest.version);
+    metrics::gauge!(names::MIGRATION_VERSION).set(f64::from(migration));
     metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     let tasks = TaskTracker::new();
     upkeep(&ctx, &tasks, stop);
@@ -73,6 +79,7 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     stop.token.cancelled().await;
     let answer_the_rest = async {
         if let Some(api) = api {
+            tokio::time::sleep(launch.notice).await;
             api.stop(true).await;
         }
     };

@@ -201,7 +201,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         flag: None,
         default: None,
         secret: true,
-        meaning: "The key under which stored secrets are encrypted",
+        meaning: "Goes into the tokens of callback URLs, so that the database alone cannot forge \
+                  one; the same for every process",
         kind: Kind::Secret { least: 1, slot: |config| &mut config.secret_key },
     },
     Setting {

@@ -1,6 +1,7 @@
 //! A private PostgreSQL cluster: found, made, started and stopped as one value.
 
 use std::fmt;
+use std::path::Path;
 
 use super::binaries::{self, Binaries, Wanted};
 use super::error::Error;
@@ -47,6 +48,25 @@ impl Cluster {
         let mut cluster = Self { server: None, home, binaries, settings, password, port };
         cluster.start_again().await?;
         Ok(cluster)
+    }
+
+    /// Removes the data directories in `parent` whose names begin with `prefix` and that no process
+    /// holds, with any server that a killed process has left in them. One that is in use, or cannot
+    /// be removed, stays.
+    pub async fn clear_abandoned(parent: &Path, prefix: &str) {
+        let Ok(entries) = std::fs::read_dir(parent) else { return };
+        for entry in entries.flatten() {
+            if !entry.file_name().to_string_lossy().starts_with(prefix) {
+                continue;
+            }
+            let Ok(account) = account::for_servers() else { return };
+            let Ok(home) = Home::open(&entry.path(), account) else { continue };
+            if leftover::clear(&home.data()).await.is_ok()
+                && let Err(error) = std::fs::remove_dir_all(home.dir())
+            {
+                tracing::debug!(%error, dir = %home.dir().display(), "an abandoned folder stays");
+            }
+        }
     }
 
     /// Where to reach `database`, whose name must need no escaping in a URL, as the superuser.

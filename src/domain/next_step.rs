@@ -3,7 +3,6 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::job::{Job, Reason};
-use super::run::RunState;
 use super::state::State;
 
 /// What happens next, as seen at `now`.
@@ -54,13 +53,12 @@ fn running(job: &Job) -> String {
 
 fn last_error(job: &Job) -> String {
     let Some(last) = &job.standing.last else { return "the run was handed back".into() };
-    if let (Some(status), RunState::Failed) = (last.http_status, last.state) {
-        return format!("the target answered {status}");
+    match &last.error {
+        // Its message is the whole story.
+        Some(error) if error.class == "http_status" => error.message.clone(),
+        Some(error) => format!("{} ({})", error.message, error.class),
+        None => format!("the last run was {}", last.state.as_str()),
     }
-    last.error.as_ref().map_or_else(
-        || format!("the last run was {}", last.state.as_str()),
-        |error| format!("{} ({})", error.message, error.class),
-    )
 }
 
 fn failed(job: &Job) -> String {
@@ -101,7 +99,7 @@ mod tests {
     use super::super::job::{Completion, Due, NewJob, OnDuplicate, Spec, Target};
     use super::super::principal::Team;
     use super::super::retry::RetryPolicy;
-    use super::super::run::{LastRun, RunError};
+    use super::super::run::{LastRun, RunError, RunState};
     use super::*;
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -148,7 +146,7 @@ mod tests {
         job.standing.last = Some(LastRun {
             state: RunState::Failed,
             http_status: Some(503),
-            error: None,
+            error: Some(RunError::new("http_status", "the target answered 503")),
             result: None,
         });
         let expected = "retry 2 of 3 at 2026-11-30T14:03:20Z: the target answered 503";

@@ -99,7 +99,8 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
             Report::bare(Outcome::TimedOut, Some(RunError::new("timeout", message)))
         }
     };
-    report.sent_at = Some(sent_at);
+    // What could not reach the target was never sent.
+    report.sent_at = (report.outcome != Outcome::Unreached).then_some(sent_at);
     ended(&job, report)
 }
 
@@ -139,8 +140,14 @@ async fn request(
 async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, String)> {
     let instant = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Micros, true);
     let name = HeaderName::from_static;
+    let bodiless = matches!(job.spec.target.method.as_str(), "GET" | "HEAD");
+    let framing = match job.payload.is_empty() {
+        true if bodiless => None,
+        // Said, because servers that read by it are common; the client leaves it out.
+        true => Some((name("content-length"), "0".to_owned())),
+        false => Some((name("content-type"), job.spec.content_type.clone())),
+    };
     let mut headers = vec![
-        (name("content-type"), job.spec.content_type.clone()),
         (name("webhook-id"), job.run.job.to_string()),
         (name("webhook-timestamp"), now.timestamp().to_string()),
         (name("axle-job-id"), job.run.job.to_string()),
@@ -155,6 +162,7 @@ async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, 
         ),
         (name("axle-callback-url"), run_token::callback_url(ctx, job.run)),
     ];
+    headers.extend(framing);
     if job.run.fence > 1 {
         match runs::previous(&ctx.store, job.run.job).await {
             Ok(Some((status, error))) => {

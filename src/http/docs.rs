@@ -22,6 +22,7 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
     };
     cfg.route("/openapi.json", web::get().to(openapi))
         .route("/problems/{code}", web::get().to(problem_page))
+        .route("/", web::get().to(to_docs))
         .route("/docs", web::get().to(to_docs))
         .route("/robots.txt", web::get().to(robots))
         .service(

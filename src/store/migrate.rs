@@ -43,11 +43,25 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether the binary may serve: nothing pending, nothing unknown.
+    /// Whether everything that this binary knows is applied.
     pub fn is_current(&self) -> bool {
-        self.migrations.len() == MIGRATIONS.len()
-            && self.migrations.iter().all(|m| m.applied_at.is_some())
+        self.migrations.iter().all(|m| m.applied_at.is_some())
     }
+
+    /// The first migration of the database that this binary does not know: a newer one has been
+    /// here. A process that runs goes on; none starts.
+    pub fn unknown(&self) -> Option<&Applied> {
+        self.migrations.get(MIGRATIONS.len())
+    }
+}
+
+/// What to do about a database that is newer than this binary.
+pub fn too_new(unknown: &Applied) -> Error {
+    Error::Broken(format!(
+        "the database has migration {} ({}), which this version of Axle does not know: start a \
+         newer one",
+        unknown.version, unknown.name
+    ))
 }
 
 const LEDGER: Statement =
@@ -84,6 +98,9 @@ pub async fn up(store: &Store, random: [u8; 32]) -> Result<Vec<Migration>, Error
     session.query(LEDGER, &[]).await?;
     let applied = applied(&session).await?;
     check(&applied)?;
+    if let Some(unknown) = compare(&applied).unknown() {
+        return Err(too_new(unknown));
+    }
     let mut new = Vec::new();
     for migration in MIGRATIONS.iter().filter(|m| !applied.iter().any(|a| a.0 == m.version)) {
         session.batch(migration.text).await?;
@@ -104,17 +121,25 @@ pub async fn status(store: &Store) -> Result<Status, Error> {
     let exists = exists.is_some_and(|row| row.try_get("present").unwrap_or(false));
     let applied = if exists { applied(&session).await? } else { Vec::new() };
     check(&applied)?;
+    Ok(compare(&applied))
+}
+
+fn compare(applied: &[LedgerRow]) -> Status {
     let mut migrations: Vec<_> = MIGRATIONS
         .iter()
         .map(|m| Applied { version: m.version, name: m.name.to_owned(), applied_at: None })
         .collect();
     for (version, name, _, at) in applied {
-        match migrations.iter_mut().find(|m| m.version == version) {
-            Some(known) => known.applied_at = Some(at),
-            None => migrations.push(Applied { version, name, applied_at: Some(at) }),
+        match migrations.iter_mut().find(|m| m.version == *version) {
+            Some(known) => known.applied_at = Some(*at),
+            None => migrations.push(Applied {
+                version: *version,
+                name: name.clone(),
+                applied_at: Some(*at),
+            }),
         }
     }
-    Ok(Status { migrations })
+    Status { migrations }
 }
 
 type LedgerRow = (i32, String, Vec<u8>, DateTime<Utc>);
@@ -139,24 +164,17 @@ async fn applied(session: &Session) -> Result<Vec<LedgerRow>, Error> {
         .collect()
 }
 
+/// Refuses a migration whose text is not the one that was applied.
 fn check(applied: &[LedgerRow]) -> Result<(), Error> {
-    for (version, name, sum, _) in applied {
-        match MIGRATIONS.iter().find(|m| m.version == *version) {
-            Some(known) if checksum(known) != *sum => {
-                return Err(Error::Broken(format!(
-                    "migration {version} ({name}) was changed after it was applied to this database"
-                )));
-            }
-            Some(_) => {}
-            None => {
-                return Err(Error::Broken(format!(
-                    "the database has migration {version} ({name}), which this version of Axle does \
-                     not know: start a newer one"
-                )));
-            }
-        }
+    let changed = |row: &&LedgerRow| {
+        MIGRATIONS.iter().any(|known| known.version == row.0 && checksum(known) != row.2)
+    };
+    match applied.iter().find(changed) {
+        None => Ok(()),
+        Some((version, name, ..)) => Err(Error::Broken(format!(
+            "migration {version} ({name}) was changed after it was applied to this database"
+        ))),
     }
-    Ok(())
 }
 
 fn checksum(migration: &Migration) -> Vec<u8> {

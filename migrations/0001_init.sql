@@ -80,8 +80,10 @@ CREATE TABLE live (
 
 -- The claim: per shard and priority, by due time.
 CREATE INDEX live_due ON live (shard, priority, due_at) WHERE state IN ('PENDING', 'RETRY_WAIT') AND NOT held;
--- The sweep of silent runs.
-CREATE INDEX live_lease ON live (shard, lease_until) WHERE state = 'RUNNING';
+-- The sweep of silent runs. The same rows as state = 'RUNNING'; said so, the index would also serve
+-- the statements that settle and renew runs, which must read theirs by key however few runs there
+-- were when the table was last analysed.
+CREATE INDEX live_lease ON live (shard, lease_until) WHERE lease_until IS NOT NULL;
 -- The sweep of jobs that did not start in time.
 CREATE INDEX live_start_deadline ON live (shard, start_deadline)
     WHERE state IN ('PENDING', 'RETRY_WAIT') AND start_deadline IS NOT NULL;

@@ -92,7 +92,7 @@ CREATE UNIQUE INDEX live_unique_key ON live (shard, team, unique_key) WHERE uniq
 -- Resuming a paused queue.
 CREATE INDEX live_held ON live (shard, team, queue) WHERE held;
 -- Lists.
-CREATE INDEX live_team ON live (team, job_id);
+CREATE INDEX live_team ON live (team, state, job_id);
 
 -- How each finished job ended. Inserted once, never updated: a finished job is never re-opened.
 CREATE TABLE done (
@@ -107,8 +107,7 @@ CREATE TABLE done (
     finished_at timestamptz NOT NULL,
     PRIMARY KEY (shard, job_id)
 );
-CREATE INDEX done_team ON done (team, job_id);
-CREATE INDEX done_team_unsuccessful ON done (team, job_id) WHERE state IN ('FAILED', 'CANCELLED');
+CREATE INDEX done_team ON done (team, state, job_id);
 
 -- One row per ended run, inserted by whoever ended it. Unique (job, run) is the primary key.
 CREATE TABLE runs (

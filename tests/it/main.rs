@@ -3,9 +3,23 @@
 #[cfg(test)]
 mod callback_self;
 #[cfg(test)]
+mod claim;
+#[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod migrate;
+#[cfg(test)]
+mod plans;
+#[cfg(test)]
+mod races;
+#[cfg(test)]
 mod readme;
+#[cfg(test)]
+mod settle;
+#[cfg(test)]
+mod state;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -1,0 +1,262 @@
+//! The plans of the hot statements beside a million future jobs: each reads the index that was made
+//! for it, and a claim reads what it takes. The planner is held to generic plans, which a cached
+//! statement may get at any time.
+
+use axle::domain::state::State;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use crate::support::db::Db;
+use crate::support::engine::{Engine, SHARD, job};
+
+/// The text of a statement of the store.
+macro_rules! statement {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../src/store/", $name, ".sql")))
+    };
+}
+
+/// A million future jobs and a hundred thousand finished ones, evenly over the shards, in id order.
+/// Indexes are set aside while rows go in, and built at the end, and nothing is logged: several times
+/// faster, and of no matter to the plans.
+const FILL: &str = "
+    SET maintenance_work_mem = '256MB';
+    ALTER TABLE jobs SET UNLOGGED;
+    ALTER TABLE live SET UNLOGGED;
+    ALTER TABLE done SET UNLOGGED;
+    ALTER TABLE runs SET UNLOGGED;
+    UPDATE pg_index SET indisready = false, indisvalid = false
+     WHERE indrelid IN ('live'::regclass, 'jobs'::regclass);
+    CREATE TEMP VIEW made AS
+    SELECT s.shard, n, n < 15625 AS unfinished, timestamptz '2027-01-01' + n * interval '1 s' AS at,
+           (lpad(to_hex(1700000000000 + s.nth * 100000 + n), 12, '0') || '70008000000000000'
+            || lpad(to_hex(s.shard), 3, '0'))::uuid AS job_id
+      FROM (SELECT shard, row_number() OVER (ORDER BY shard) AS nth FROM shards) s,
+           generate_series(0, 15625 + 1562) n;
+    INSERT INTO jobs (shard, job_id, team, queue, spec, payload, due_at, priority, created_at)
+    SELECT shard, job_id, 'acme', 'default', '{}', '', at, 5, at FROM made;
+    INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, updated_at)
+    SELECT shard, job_id, 'acme', 'default', 'PENDING', 5, at, at FROM made WHERE unfinished;
+    INSERT INTO done (shard, job_id, team, state, reason, attempt, failures, fence, finished_at)
+    SELECT shard, job_id, 'acme', CASE n % 100 WHEN 0 THEN 'FAILED' ELSE 'SUCCESS' END,
+           CASE n % 100 WHEN 0 THEN 'no_retry' END, 1, 0, 1, at
+      FROM made WHERE NOT unfinished;
+    INSERT INTO runs (shard, job_id, fence, attempt, state, finished_at)
+    SELECT shard, job_id, 1, 1, 'SUCCESS', at FROM made WHERE NOT unfinished;
+    REINDEX TABLE live;
+    REINDEX TABLE jobs;
+    DROP VIEW made;
+    ANALYZE";
+
+/// A database with that backlog, made once for the tests of this file.
+async fn crowded() -> Db {
+    static URL: OnceCell<String> = OnceCell::const_new();
+    let fill = async || {
+        let db = Db::new().await;
+        db.execute(FILL).await;
+        db.url
+    };
+    Db::at(URL.get_or_init(fill).await.clone())
+}
+
+/// One node of a plan.
+struct Node {
+    kind: String,
+    relation: String,
+    index: String,
+}
+
+/// A plan: its nodes, and how many pages its execution read.
+struct Plan {
+    nodes: Vec<Node>,
+    pages: i64,
+}
+
+impl Plan {
+    /// Executes a statement under EXPLAIN and undoes what it did. `arguments` are SQL literals.
+    async fn of(client: &Client, mode: &str, statement: (&str, &str), arguments: &str) -> Self {
+        let (name, text) = statement;
+        let begin = format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE asked AS {text}");
+        client.batch_execute(&begin).await.unwrap();
+        let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked{arguments}");
+        let row = match client.query_one(&explain, &[]).await {
+            Ok(row) => row,
+            Err(error) => panic!("{name}: {error:?}"),
+        };
+        client.batch_execute("ROLLBACK; DEALLOCATE asked").await.unwrap();
+        let document: Value = row.get(0);
+        let root = &document[0]["Plan"];
+        let pages =
+            ["Shared Hit Blocks", "Shared Read Blocks"].map(|key| root[key].as_i64().unwrap());
+        let mut nodes = Vec::new();
+        collect(root, &mut nodes);
+        Self { nodes, pages: pages.iter().sum() }
+    }
+
+    /// Tables of the hot set that are read from end to end.
+    fn scanned(&self) -> Vec<&str> {
+        let hot = |node: &&Node| {
+            node.kind.ends_with("Seq Scan")
+                && matches!(&*node.relation, "live" | "jobs" | "done" | "runs")
+        };
+        self.nodes.iter().filter(hot).map(|node| &*node.relation).collect()
+    }
+
+    fn indexes(&self) -> Vec<&str> {
+        self.nodes.iter().map(|node| &*node.index).filter(|index| !index.is_empty()).collect()
+    }
+}
+
+fn collect(node: &Value, nodes: &mut Vec<Node>) {
+    let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
+    nodes.push(Node {
+        kind: text("Node Type"),
+        relation: text("Relation Name"),
+        index: text("Index Name"),
+    });
+    for inner in node["Plans"].as_array().into_iter().flatten() {
+        collect(inner, nodes);
+    }
+}
+
+/// One plan for all arguments: what a statement that the pool keeps may come to.
+const GENERIC: &str = "force_generic_plan";
+/// As the pool's statements are planned, after their first uses.
+const AS_CACHED: &str = "auto";
+
+/// A statement, its arguments, and the indexes that it must read and no others.
+type Case = ((&'static str, &'static str), String, &'static [&'static str]);
+
+/// What pullers, targets and owners do all day, to the job `id` of `shard`.
+fn hot(shard: i32, id: Uuid) -> Vec<Case> {
+    let id = format!("'{id}'");
+    let ids = format!("ARRAY[{id}]::uuid[]");
+    let now = "'2026-12-01'";
+    let nows = format!("ARRAY[{now}]::timestamptz[]");
+    let run = format!("{shard}, {ids}, '{{1}}'");
+    vec![
+        (
+            statement!("live/claim"),
+            format!("{shard}, {now}, 100, {now}, 'p'"),
+            &["live_due", "jobs_pkey", "live_pkey"],
+        ),
+        (statement!("live/next_due"), format!("{shard}"), &["live_due"]),
+        (statement!("live/lock"), format!("{shard}, {ids}"), &["live_pkey"]),
+        (statement!("live/renew"), format!("{run}, {now}"), &["live_pkey"]),
+        (
+            statement!("live/accept"),
+            format!("{run}, {now}, {nows}, '{{202}}', {nows}, {nows}"),
+            &["live_pkey"],
+        ),
+        (statement!("live/beat"), format!("{shard}, {id}, 1, {now}, {now}, NULL"), &["live_pkey"]),
+        (statement!("live/finish"), run.clone(), &["live_pkey"]),
+        (
+            statement!("live/retry"),
+            format!("{run}, {now}, {nows}, '{{1}}', '{{0}}', '{{0}}'"),
+            &["live_pkey"],
+        ),
+        (statement!("live/hand_back"), format!("{run}, {now}"), &["live_pkey"]),
+        (statement!("live/cancel"), format!("{shard}, {id}"), &["live_pkey"]),
+        (statement!("live/change"), format!("{shard}, {id}, {now}, 1, {now}"), &["live_pkey"]),
+        (statement!("live/overdue"), format!("{shard}, {now}, 200"), &["live_lease"]),
+        (statement!("live/unstarted"), format!("{shard}, {now}, 200"), &["live_start_deadline"]),
+        (statement!("live/expire"), format!("{shard}, {ids}, {now}"), &["live_pkey"]),
+        (statement!("live/find_unique"), format!("{shard}, 'acme', '{{k}}'"), &["live_unique_key"]),
+        (
+            statement!("jobs/get"),
+            format!("{shard}, {id}, 'acme'"),
+            &["jobs_pkey", "live_pkey", "done_pkey", "runs_pkey"],
+        ),
+        (statement!("jobs/state"), format!("{shard}, {id}"), &["live_pkey", "done_pkey"]),
+        (statement!("jobs/specs"), format!("{shard}, {ids}"), &["jobs_pkey"]),
+        (
+            statement!("runs/list"),
+            format!("{shard}, {id}, 'acme', 9, 51"),
+            &["runs_pkey", "jobs_pkey"],
+        ),
+        (statement!("runs/ended"), format!("{shard}, {id}, 1"), &["runs_pkey"]),
+        (statement!("runs/previous"), format!("{shard}, {id}"), &["runs_pkey"]),
+        (statement!("live/hold"), format!("{shard}, {now}, 200"), &["live_due", "live_pkey"]),
+    ]
+}
+
+#[tokio::test]
+async fn b095_hot_statements_read_their_index_beside_a_million_future_jobs() {
+    let db = crowded().await;
+    // Not the shard in which another test puts due jobs meanwhile.
+    let row = db.ask("SELECT shard, job_id FROM live WHERE shard > 0 ORDER BY shard LIMIT 1").await;
+    let client = db.connect().await;
+    let mut faults = Vec::new();
+    for (statement, arguments, indexes) in hot(row.get("shard"), row.get("job_id")) {
+        let plan = Plan::of(&client, GENERIC, statement, &arguments).await;
+        let stray: Vec<_> = plan.indexes().into_iter().filter(|i| !indexes.contains(i)).collect();
+        let unread: Vec<_> = indexes.iter().filter(|i| !plan.indexes().contains(i)).collect();
+        let scanned = plan.scanned();
+        // Ten priorities, three levels of an index each, and a few rows.
+        if !stray.is_empty() || !unread.is_empty() || !scanned.is_empty() || plan.pages > 60 {
+            let (name, pages) = (statement.0, plan.pages);
+            faults.push(format!(
+                "{name}: scans {scanned:?}, reads {stray:?}, not {unread:?}, {pages} pages"
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[tokio::test]
+async fn looks_over_all_shards_cost_a_probe_per_shard() {
+    let client = crowded().await.connect().await;
+    let now = "'2026-12-01'";
+    let looks = [
+        (statement!("live/next_dues"), ""),
+        (statement!("sweep/look"), now),
+        (statement!("sweep/gauges"), now),
+    ];
+    for (statement, arguments) in looks {
+        let plan = Plan::of(&client, GENERIC, statement, arguments).await;
+        assert!(plan.scanned().is_empty(), "{} scans {:?}", statement.0, plan.scanned());
+        // 64 shards, ten priorities, three levels of an index.
+        assert!(plan.pages < 64 * 10 * 4, "{} reads {} pages", statement.0, plan.pages);
+    }
+}
+
+#[tokio::test]
+async fn a_claim_reads_what_it_takes() {
+    let engine = Engine::on(crowded().await).await;
+    engine.enqueue_together(vec![job("http://127.0.0.1:1/"); 100]).await;
+    let client = engine.db.connect().await;
+    let now = engine.clock.now().to_rfc3339();
+    let mut pages = Vec::new();
+    for limit in [1, 100] {
+        let arguments = format!("{}, '{now}', {limit}, '{now}', 'p'", SHARD.0);
+        let plan = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
+        assert_eq!(plan.scanned(), [""; 0]);
+        pages.push(plan.pages);
+    }
+    let [one, hundred] = pages[..] else { panic!("two plans") };
+    // Per job: its entries in two indexes, its rows, and the new version's four index entries.
+    assert!(one < 100 && hundred < 100 * 40, "{pages:?}");
+    engine.claim(1_000).await;
+}
+
+#[tokio::test]
+async fn pages_of_a_list_are_read_off_an_index_whatever_their_states() {
+    let client = crowded().await.connect().await;
+    let top = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let bottom = "'00000000-0000-0000-0000-000000000000'";
+    let page = |states: &str| {
+        format!("'acme', {top}, {bottom}, '{{{states}}}', NULL, NULL, NULL, NULL, NULL, 51")
+    };
+    let all: Vec<_> = State::ALL.iter().map(|state| state.as_str()).collect();
+    for states in
+        [&all.join(","), "PENDING,RETRY_WAIT", "RUNNING", "RETRY_WAIT", "SUCCESS", "FAILED"]
+    {
+        let plan = Plan::of(&client, AS_CACHED, statement!("jobs/list"), &page(states)).await;
+        assert!(plan.scanned().is_empty(), "{states}: scans {:?}", plan.scanned());
+        // Per row: the index and the rows of `live` or `done`, of `jobs` and of `runs`.
+        assert!(plan.pages < 51 * 30, "{states}: reads {} pages", plan.pages);
+    }
+}

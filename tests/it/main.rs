@@ -3,7 +3,17 @@
 #[cfg(test)]
 mod callback_self;
 #[cfg(test)]
+mod callbacks;
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod dev;
+#[cfg(test)]
+mod invoke;
+#[cfg(test)]
+mod mission;
+#[cfg(test)]
+mod processes;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]

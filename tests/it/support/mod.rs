@@ -3,4 +3,9 @@
 #![expect(unreachable_pub, reason = "a test binary exports nothing: `pub` means `for the tests`")]
 
 pub mod callback;
+pub mod db;
+pub mod engine;
+pub mod process;
+pub mod program;
+pub mod rig;
 pub mod target;

@@ -98,7 +98,8 @@ async fn migrations_are_applied_once_and_their_status_is_an_exit_status() {
     assert_eq!(status.code, Some(1), "{status:?}");
     assert!(status.out.contains("0001 init pending"), "{status:?}");
     let up = axle(&["migrate", "up"], &env).await;
-    assert_eq!((up.code, up.out.trim()), (Some(0), "applied 0001 init"), "{up:?}");
+    assert_eq!(up.code, Some(0), "{up:?}");
+    assert!(up.out.contains("applied 0001 init"), "{up:?}");
     let again = axle(&["migrate", "up"], &env).await;
     assert_eq!((again.code, again.out.trim()), (Some(0), "nothing to apply"), "{again:?}");
     let status = axle(&["migrate", "status"], &env).await;
@@ -143,8 +144,7 @@ async fn a_health_check_is_an_exit_status() {
     let args = ["healthcheck", "--admin-listen", &address];
     let ready = axle(&args, &[]).await;
     assert_eq!((ready.code, ready.out.trim()), (Some(0), "ready"), "{ready:?}");
-    let row = "INSERT INTO schema_migrations VALUES (9999, 'from_the_future', '', '9.9', now())";
-    db.execute(row).await;
+    db.execute("UPDATE schema_migrations SET checksum = 'x'").await;
     let unfit = axle(&args, &[]).await;
     assert!(unfit.code == Some(1) && unfit.err.contains("not ready"), "{unfit:?}");
     server.kill().await;

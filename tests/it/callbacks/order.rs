@@ -8,11 +8,13 @@ use std::time::Duration;
 use axle::domain::id::RunId;
 use axle::domain::run::RunState;
 use axle::domain::state::State;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{failed, succeeded};
 use crate::support::callback;
-use crate::support::engine::With;
+use crate::support::db::Db;
+use crate::support::engine::{Engine, With};
 use crate::support::rig::{PATH, Rig, standing};
 use crate::support::target::{Answer, Call, PATIENCE, Play, accepted, ok, status};
 
@@ -77,23 +79,33 @@ async fn b072_callback_and_answer_within_a_millisecond_make_one_success() {
 #[tokio::test]
 async fn b057_a_callback_and_the_sweep_at_the_deadline_agree() {
     const JOBS: usize = 60;
-    let rig = Arc::new(Rig::new().await);
+    let rig = Rig::new().await;
     rig.target.script(PATH, accepted());
-    let mut runs = Vec::new();
-    for _ in 0..JOBS {
-        runs.push(rig.accepted(rig.callback_job()).await);
+    let jobs = (0..JOBS).map(|_| rig.enqueue(rig.callback_job()));
+    let runs: Vec<_> =
+        join_all(jobs).await.into_iter().map(|job| RunId { job: job.id, fence: 1 }).collect();
+    rig.pull().await;
+    for run in &runs {
+        rig.wait_run(*run, &[RunState::Running]).await;
     }
+    // Another process sweeps, with connections of its own.
+    let sweeper = Engine::on(Db::at(rig.db.url.clone())).await;
+    sweeper.sweep().await;
     rig.pass(Duration::from_secs(30));
-    let post = |(run, call): (RunId, Arc<Call>)| async move {
+    sweeper.pass(Duration::from_secs(30));
+    let post = async |run: RunId| {
+        let call = rig.call_of(run);
         (run, callback::post(call.callback_url(), &call.callback(succeeded())).await)
     };
-    let posts = futures_util::future::join_all(runs.into_iter().map(post));
+    let first = post(runs[0]).await;
+    let others = join_all(runs[1..].iter().map(|run| post(*run)));
     let sweeps = async {
-        for _ in 0..3 {
-            tokio::join!(rig.sweep(), rig.sweep());
+        for _ in 0..5 {
+            tokio::join!(sweeper.sweep(), sweeper.sweep(), sweeper.sweep());
         }
     };
-    let (replies, ()) = tokio::join!(posts, sweeps);
+    let (mut replies, ()) = tokio::join!(others, sweeps);
+    replies.push(first);
     let mut seen = BTreeMap::new();
     for (run, (status, body)) in replies {
         let state = rig.read(run).await.state;

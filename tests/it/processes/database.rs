@@ -185,22 +185,21 @@ async fn a_schema_that_is_not_the_one_we_know_is_not_served() {
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.err.contains(words), "{words:?} in {}", ended.err);
     }
-    let server = Server::start(&changed_back(&changed).await.url, "puller", &[]).await;
-    newer_comes(&changed).await;
-    server.wait_ready(false).await;
 }
 
-/// The database as its migrations left it.
-async fn changed_back(db: &Db) -> &Db {
-    let good = Db::new().await;
-    let sum: Vec<u8> = good.ask("SELECT checksum FROM schema_migrations").await.get(0);
-    let client = db.connect().await;
-    client.execute("UPDATE schema_migrations SET checksum = $1", &[&sum]).await.unwrap();
-    db
-}
+#[tokio::test]
+async fn a_running_process_goes_on_through_an_upgrade_of_the_schema_and_a_new_one_refuses() {
+    let db = Db::new().await;
+    let mut server = Server::start(&db.url, "all", &[]).await;
+    let target = Target::start().await;
+    db.execute("INSERT INTO schema_migrations VALUES (9999, 'newer', '', '9.9', now())").await;
+    server.wait_ready(true).await;
+    let id = server.api().create(&job(&target.url("/work"))).await;
+    server.api().wait_state(&id, "SUCCESS").await;
 
-/// A newer version of Axle migrates it.
-async fn newer_comes(db: &Db) {
-    let row = "INSERT INTO schema_migrations VALUES (9999, 'from_the_future', '', '9.9', now())";
-    db.execute(row).await;
+    server.kill().await;
+    let mut refused = server.restart();
+    let status = refused.ended(PATIENCE).await;
+    assert_eq!(status.code(), Some(1), "{status}");
+    refused.err.with("start a newer one").await;
 }

@@ -134,7 +134,7 @@ async fn a_process_that_still_waits_for_its_database_can_be_stopped() {
 #[tokio::test]
 async fn an_idle_connection_of_a_load_balancer_does_not_hold_up_the_end() {
     let db = Db::new().await;
-    let mut server = Server::start(&db.url, "api", &[]).await;
+    let mut server = Server::start(&db.url, "api", &[("AXLE_SHUTDOWN_GRACE", "5s")]).await;
     let mut kept = TcpStream::connect(server.address()).await.unwrap();
     kept.write_all(b"GET /v1/version HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     assert!(kept.read(&mut [0; 1024]).await.unwrap() > 0, "it answers and keeps the connection");

@@ -66,9 +66,10 @@ async fn b140_b139_b091_hostile_targets_neither_swell_a_puller_nor_stop_other_jo
     const GROWTH_KIB: u64 = 64 << 10;
     let db = Db::new().await;
     let target = Target::start().await;
-    let server = Server::start(&db.url, "all", &[]).await;
-    let api = server.api();
-    let before = server.peak_kib();
+    let api_server = Server::start(&db.url, "api", &[]).await;
+    let puller = Server::start(&db.url, "puller", &[]).await;
+    let api = api_server.api();
+    let before = puller.peak_kib();
     let hostile: [(&str, Play); 6] = [
         ("/hang", Play::Hang),
         ("/drip", drip_body(Duration::from_millis(100))),
@@ -100,7 +101,7 @@ async fn b140_b139_b091_hostile_targets_neither_swell_a_puller_nor_stop_other_jo
         (live == 0).then_some(())
     })
     .await;
-    let growth = server.peak_kib() - before;
+    let growth = puller.peak_kib() - before;
     println!("the process grew by {growth} KiB");
     assert!(growth < GROWTH_KIB, "the process grew by {growth} KiB");
 }

@@ -89,11 +89,16 @@ impl Server {
         Self::of(Start::new(database_url, roles, extra))
     }
 
-    /// Starts it once more, on the same addresses, after it has ended.
+    /// Starts it once more, on the same addresses, after it has ended; waits until it is ready.
     pub async fn again(self) -> Self {
-        let server = Self::of(self.start.clone());
+        let server = self.restart();
         server.wait_ready(true).await;
         server
+    }
+
+    /// The same without waiting for it.
+    pub fn restart(self) -> Self {
+        Self::of(self.start)
     }
 
     fn of(start: Start) -> Self {

@@ -70,7 +70,7 @@ async fn retries_exhausted_go_to_failed_with_exactly_one_final_record() {
     let job = rig.wait_state(run.job, State::Failed).await;
     assert_eq!(job.standing.reason, Some(Reason::RetriesExhausted));
     assert_eq!(rig.run_states(run.job).await, ["FAILED"; 4]);
-    rig.pass(Duration::from_secs(7_200));
+    rig.pass(Duration::from_hours(2));
     for _ in 0..3 {
         rig.sweep().await;
         rig.pull().await;

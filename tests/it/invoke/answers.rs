@@ -62,7 +62,7 @@ async fn a_target_can_say_that_no_retry_helps() {
         assert_eq!((job.state(), job.standing.reason), (State::Failed, Some(Reason::NoRetry)));
         assert_eq!(job.standing.next_attempt_at, None);
     }
-    rig.pass(Duration::from_secs(86_400));
+    rig.pass(Duration::from_hours(24));
     rig.pull().await;
     assert_eq!(rig.target.calls(PATH).len(), count);
 }

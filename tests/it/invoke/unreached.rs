@@ -48,7 +48,7 @@ async fn a_refused_connection_is_charged_to_its_own_budget_with_short_waits() {
     for (wait, nominal) in waits.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]) {
         let share = wait.as_secs_f64() / nominal;
         assert!((0.8..=1.2).contains(&share), "{wait:?} instead of {nominal} s ± 20 %");
-        assert!(*wait <= Duration::from_secs(60), "the cap is a cap: {wait:?}");
+        assert!(*wait <= Duration::from_mins(1), "the cap is a cap: {wait:?}");
     }
     assert_eq!(waits.len(), 8);
 }

@@ -3,6 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
+use axle::domain::state::State;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,8 +12,10 @@ use tokio::time::Instant;
 
 use super::job;
 use crate::support::db::Db;
+use crate::support::engine::Engine;
 use crate::support::process::{MARGIN, Server, free_address};
 use crate::support::program::eventually;
+use crate::support::rig::{PATH, Rig};
 use crate::support::target::{PATIENCE, Play, Target, ok};
 
 #[tokio::test]
@@ -72,6 +75,32 @@ async fn b154_restarts_under_load_lose_no_job_and_charge_no_attempt() {
     let jobs = i64::try_from(JOBS).unwrap();
     assert_eq!([0, 1].map(|n| row.get::<_, i64>(n)), [jobs, jobs]);
     assert_eq!(target.calls("/work").len(), JOBS, "each job was sent once");
+}
+
+#[tokio::test]
+async fn b154_a_claim_that_was_not_sent_is_handed_back_without_a_charge() {
+    let rig = Rig::new().await;
+    let job = rig.enqueue(rig.job()).await;
+    // The claim is done, and its run has not been looked at: this test has one thread.
+    rig.pull().await;
+    rig.stop.cancel();
+    eventually("the job waits again", PATIENCE, async || {
+        (rig.get(job.id).await.state() == State::Pending).then_some(())
+    })
+    .await;
+    let back = rig.get(job.id).await;
+    assert_eq!((back.standing.attempt, back.standing.fence), (0, 1));
+    assert_eq!(back.standing.next_attempt_at, job.standing.next_attempt_at);
+    let told = rig.log(job.id, "handed_back").await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(rig.target.calls(PATH).is_empty());
+
+    let other = Engine::on(Db::at(rig.db.url.clone())).await;
+    other.puller("other", 1).step().await.unwrap();
+    rig.wait_state(job.id, State::Success).await;
+    let call = &rig.target.calls(PATH)[0];
+    assert_eq!((call.header("axle-attempt"), call.fence()), (Some("1"), 2));
+    assert_eq!(rig.run_states(job.id).await, ["SUCCESS"]);
 }
 
 #[tokio::test]

@@ -11,9 +11,7 @@ use super::job;
 use crate::support::db::Db;
 use crate::support::process::{Api, Server};
 use crate::support::program::eventually;
-use crate::support::target::{
-    Play, Target, continue_flood, drip_body, endless_headers, gzip_bomb, huge_body, ok,
-};
+use crate::support::target::{Play, Target, drip_body, endless_headers, gzip_bomb, huge_body, ok};
 
 #[tokio::test]
 async fn four_pullers_run_ten_thousand_jobs_each_exactly_once() {
@@ -60,6 +58,7 @@ async fn four_pullers_run_ten_thousand_jobs_each_exactly_once() {
     assert_eq!((run_ids.len(), job_ids.len()), (JOBS, JOBS), "each call is of another run");
 }
 
+#[cfg(target_os = "linux")] // which tells how much memory a process had
 #[tokio::test]
 async fn b140_b139_b091_hostile_targets_neither_swell_a_puller_nor_stop_other_jobs() {
     const EACH: usize = 20;
@@ -70,10 +69,9 @@ async fn b140_b139_b091_hostile_targets_neither_swell_a_puller_nor_stop_other_jo
     let puller = Server::start(&db.url, "puller", &[]).await;
     let api = api_server.api();
     let before = puller.peak_kib();
-    let hostile: [(&str, Play); 6] = [
+    let hostile: [(&str, Play); 5] = [
         ("/hang", Play::Hang),
         ("/drip", drip_body(Duration::from_millis(100))),
-        ("/flood", continue_flood(u64::MAX)),
         ("/huge", huge_body(10 << 30)),
         ("/endless", endless_headers()),
         ("/bomb", gzip_bomb().into()),
@@ -83,8 +81,8 @@ async fn b140_b139_b091_hostile_targets_neither_swell_a_puller_nor_stop_other_jo
         let mut hostile = job(&target.url(path));
         hostile["timeout_ms"] = json!(3_000);
         hostile["retry"] = json!({"max_retries": 0});
-        // Fewer than the permits in all: a limit per target comes in a later issue.
-        api.create_many(&hostile, if path == "/flood" { 2 } else { EACH / 2 }).await;
+        // Fewer in all than there are permits: a limit per target comes in a later issue.
+        api.create_many(&hostile, EACH / 2).await;
     }
     let begun = Instant::now();
     target.script("/good", ok());

@@ -59,7 +59,7 @@ fn library() -> String {
     let output = std::process::Command::new("faketime").args(["-f", "+0s", "env"]).output();
     let Ok(output) = output else {
         panic!(
-            "this test needs the program faketime, which `.ci/setup all` installs (Debian: \
+            "this test needs the program faketime, which `.ci/setup test` installs (Debian: \
              apt-get install faketime)"
         );
     };

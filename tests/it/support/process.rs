@@ -153,7 +153,7 @@ fn token(team: &str) -> String {
         team: Team::parse(team).expect("a team"),
         role: Role::Admin,
         subject: Subject::parse("tester").expect("a subject"),
-        ttl: Duration::from_secs(3_600),
+        ttl: Duration::from_hours(1),
         issuer: None,
         audience: None,
     };

@@ -2,7 +2,6 @@
 //! nothing of what the program does.
 
 use std::fmt::{self, Debug, Formatter};
-use std::future::Future;
 use std::io::{BufRead as _, BufReader, PipeReader};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;

@@ -14,7 +14,8 @@ dev: setup ## start Axle with its own PostgreSQL, run one real job, keep serving
 	$(CARGO) build --locked
 	$(TARGET)/debug/axle dev --try
 
-test: setup ## run all tests; they start their own PostgreSQL
+test: toolchain ## run all tests; they start their own PostgreSQL
+	@.ci/setup test
 	$(CARGO) test --locked
 
 check: toolchain ## formatting, the house rules, lints and docs, each with warnings denied

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -38,6 +40,8 @@ pub struct Launch {
 const CLOCK_PERIOD: Duration = Duration::from_secs(5);
 /// How often old connections are let go.
 const POOL_PERIOD: Duration = Duration::from_secs(30);
+/// How long what is left to do after the last run may take: a step under way, the last settle.
+const LEAVE: Duration = Duration::from_secs(5);
 
 /// Binds `address`, with a sentence if that fails.
 pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpListener> {
@@ -48,7 +52,11 @@ pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpList
 /// Runs until `stop`, then finishes what it has begun within the grace.
 pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Result<()> {
     let (admin, admin_thread) = admin::start(launch.admin, config, stop)?;
-    let ctx = parts::ctx(config, "server").await?;
+    let ctx = tokio::select! {
+        ctx = parts::ctx(config, "server") => ctx?,
+        // Told to stop while it still waits for its database: there is nothing to finish.
+        () = stop.token.cancelled() => return Ok(()),
+    };
     let migration = migrate::MIGRATIONS.last().map_or(0, |newest| newest.version);
     metrics::gauge!(names::MIGRATION_VERSION).set(f64::from(migration));
     metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
@@ -79,19 +87,20 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     stop.token.cancelled().await;
     let answer_the_rest = async {
         if let Some(api) = api {
-            tokio::time::sleep(launch.notice).await;
+            sleep(launch.notice).await;
             api.stop(true).await;
         }
     };
     let finish_the_runs = async {
-        if let Some((puller, renewing)) = puller {
-            puller.drain(config.shutdown_grace).await;
-            renewing.cancel();
+        match puller {
+            Some(pulling) => pulling.drain(config.shutdown_grace).await,
+            None => true,
         }
     };
-    tokio::join!(answer_the_rest, finish_the_runs);
+    let ((), drained) = tokio::join!(answer_the_rest, finish_the_runs);
     tasks.close();
-    if tokio::time::timeout(Duration::from_secs(5), tasks.wait()).await.is_err() {
+    // Calls that outlast the grace would be waited for in vain.
+    if drained && timeout(LEAVE, tasks.wait()).await.is_err() {
         tracing::warn!("some tasks did not end in time");
     }
     admin.stop(true).await;
@@ -127,13 +136,34 @@ fn tidy_pool(ctx: &Ctx) -> Duration {
     POOL_PERIOD
 }
 
-/// Starts claiming. What it returns is drained at the end, and only then told to renew no more.
+/// A puller at work.
+struct Pulling {
+    puller: Arc<Puller>,
+    /// Ends when a stop was heard and the last claim is done.
+    claiming: JoinHandle<()>,
+    /// Told when nothing is held any more.
+    renewing: CancellationToken,
+}
+
+impl Pulling {
+    /// Lets it finish what it has begun within the grace, renewing meanwhile. Returns whether it has.
+    async fn drain(self, grace: Duration) -> bool {
+        let deadline = Instant::now() + grace;
+        // A claim under way may still bring runs, which are then handed back.
+        let claimed = timeout(grace, self.claiming).await.is_ok();
+        let left = deadline.saturating_duration_since(Instant::now());
+        let drained = self.puller.drain(left).await;
+        self.renewing.cancel();
+        claimed && drained
+    }
+}
+
 fn start_puller(
     config: &Config,
     ctx: &Ctx,
     tasks: &TaskTracker,
     stop: &Stop,
-) -> anyhow::Result<(Arc<Puller>, CancellationToken)> {
+) -> anyhow::Result<Pulling> {
     let invoker = Invoker::new(&ctx.limits.public_url).context("the HTTP client")?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{host}-{:08x}", random::bits() >> 32);
@@ -141,13 +171,13 @@ fn start_puller(
         Puller::new(ctx.clone(), invoker, (name, config.concurrency), (tasks, &stop.token));
     tasks.spawn(hint::listen(ctx.clone(), stop.token.clone()));
     let (p, c, token) = (Arc::clone(&puller), ctx.clone(), stop.token.clone());
-    tasks.spawn(async move {
+    let claiming = tasks.spawn(async move {
         every("claim", token, || c.wake.here().news(), || p.step()).await;
     });
     let renewing = CancellationToken::new();
     let (p, token) = (Arc::clone(&puller), renewing.clone());
     tasks.spawn(async move { every("renew", token, never, || p.renew()).await });
-    Ok((puller, renewing))
+    Ok(Pulling { puller, claiming, renewing })
 }
 
 fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {

@@ -276,7 +276,7 @@ fn broken(error: &reqwest::Error) -> Report {
         "connect_timeout"
     } else if text.contains("dns error") {
         "dns"
-    } else if text.contains("certificate") || text.contains("TLS") {
+    } else if is_tls(error) {
         "tls"
     } else {
         "connect"
@@ -287,6 +287,23 @@ fn broken(error: &reqwest::Error) -> Report {
         Outcome::Unreached
     };
     Report::bare(outcome, Some(RunError::new(class, text)))
+}
+
+/// Whether the connection was there and TLS on it was not. An I/O error hides what it wraps from
+/// `source`, and the error of TLS comes wrapped in one or two of them.
+fn is_tls(error: &dyn StdError) -> bool {
+    let mut cause = error.source();
+    while let Some(this) = cause {
+        if this.is::<rustls::Error>() {
+            return true;
+        }
+        let wrapped = this.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => this.source(),
+        };
+    }
+    false
 }
 
 fn io_kind(error: &dyn StdError) -> Option<io::ErrorKind> {

@@ -44,11 +44,13 @@ pub async fn run(ctx: &Ctx, who: &Principal, id: RunId) -> Result<Run, Error> {
         Err(Error::Missing { .. }) => return Err(missing()),
         job => job?,
     };
-    let ended = runs::list(&ctx.store, id.job, &who.team, id.fence.saturating_add(1), 1).await?;
-    let mut found = ended.into_iter().find(|run| run.id == id);
+    // In this order: a run moves from the one table to the other, and never back.
+    let current = runs::current(&ctx.store, id.job, &who.team).await?;
+    let mut found = current.filter(|run| run.id == id);
     if found.is_none() {
-        let current = runs::current(&ctx.store, id.job, &who.team).await?;
-        found = current.filter(|run| run.id == id);
+        let top = id.fence.saturating_add(1);
+        let ended = runs::list(&ctx.store, id.job, &who.team, top, 1).await?;
+        found = ended.into_iter().find(|run| run.id == id);
     }
     let mut run = found.ok_or_else(missing)?;
     set_deadline(&mut run, &job);

@@ -118,17 +118,19 @@ impl Puller {
     }
 
     /// Waits until every call has ended and is settled, at most `grace`; what is left is left to its
-    /// lease.
-    pub async fn drain(&self, grace: Duration) {
+    /// lease. Returns whether nothing is.
+    pub async fn drain(&self, grace: Duration) -> bool {
         let settled = async {
             while !self.held().is_empty() {
                 sleep(DRAIN_PERIOD).await;
             }
         };
-        if timeout(grace, settled).await.is_err() {
+        let drained = timeout(grace, settled).await.is_ok();
+        if !drained {
             let left = self.held().len();
             tracing::warn!(left, "runs still going on are left to their leases");
         }
+        drained
     }
 
     async fn wait_for_permits(&self) {

@@ -3,15 +3,25 @@
 #[cfg(test)]
 mod callback_self;
 #[cfg(test)]
+mod callbacks;
+#[cfg(test)]
 mod claim;
+#[cfg(test)]
+mod cli;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+mod invoke;
+#[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod mission;
+#[cfg(test)]
 mod plans;
+#[cfg(test)]
+mod processes;
 #[cfg(test)]
 mod races;
 #[cfg(test)]

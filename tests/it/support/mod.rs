@@ -5,4 +5,7 @@
 pub mod callback;
 pub mod db;
 pub mod engine;
+pub mod process;
+pub mod program;
+pub mod rig;
 pub mod target;

@@ -34,7 +34,7 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
 }
 
 /// Addresses that are no operations: each can be read, and nothing else.
-const PAGES: [&str; 4] = ["/openapi.json", "/problems/{code}", "/docs", "/robots.txt"];
+const PAGES: [&str; 5] = ["/", "/docs", "/openapi.json", "/problems/{code}", "/robots.txt"];
 
 /// The paths that are served and their methods, to tell "no such method" from "nothing here".
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::recipes::{call, prepare, recipe};
 use crate::support::api::{Api, Caller};
 use crate::support::contract::{Operation, operations};
+use crate::support::engine::FAILED;
 
 #[tokio::test]
 async fn every_operation_answers_as_documented() {
@@ -53,7 +54,7 @@ async fn a_job_answers_as_documented_in_every_state() {
     let acme = api.as_team("acme");
     let id = acme.enqueue(json!({"retry": {"max_retries": 1, "base_ms": 0}})).await;
     let mut states = vec![acme.job(&id).await["state"].clone()];
-    for outcome in [Outcome::Failed { retryable: true, retry_after: None }, Outcome::Succeeded] {
+    for outcome in [FAILED, Outcome::Succeeded] {
         let run = api.claim(&id).await;
         states.push(acme.job(&id).await["state"].clone());
         assert_eq!(acme.get(&format!("/v1/runs/{run}")).await.json["state"], "DISPATCHING");

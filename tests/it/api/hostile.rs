@@ -1,7 +1,5 @@
 //! What no well-meant client sends. It is refused, in the one shape for refusals, and never a 500.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use reqwest::Method;
@@ -21,8 +19,8 @@ async fn b105_what_is_not_json_is_a_400() {
     let wide: Vec<u8> = good.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let twice = format!("{good}{good}");
     let latin = b"{\"name\":\"\xe4\"}";
-    for body in [
-        b"" as &[u8],
+    let bodies: [&[u8]; 20] = [
+        b"",
         b" ",
         b"\0",
         b"hello",
@@ -42,7 +40,8 @@ async fn b105_what_is_not_json_is_a_400() {
         &wide,
         twice.as_bytes(),
         &[good.as_bytes(), b"\0"].concat(),
-    ] {
+    ];
+    for body in bodies {
         let reply = api.as_team("acme").send(Method::POST, JOBS, body.to_vec()).await;
         let shown = String::from_utf8_lossy(body);
         assert_eq!((reply.status, reply.code()), (400, "invalid-json"), "{shown}: {}", reply.text);
@@ -89,7 +88,7 @@ async fn a_huge_body_is_a_413_before_it_is_read() {
     let reply = api.as_team("acme").send(Method::POST, JOBS, body).await;
     assert_eq!((reply.status, reply.code()), (413, "payload-too-large"));
     // One that only says that it will be huge is refused at its word.
-    let (_, token) = token_of(&api);
+    let token = api.as_team("acme").authorization();
     let head = format!(
         "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nAuthorization: {token}\r\n\
          Content-Length: 99999999999\r\nConnection: close\r\n\r\n{{"
@@ -101,7 +100,7 @@ async fn a_huge_body_is_a_413_before_it_is_read() {
 #[tokio::test]
 async fn a_chunked_body_is_bounded_too() {
     let api = Api::start().await;
-    let (_, token) = token_of(&api);
+    let token = api.as_team("acme").authorization();
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     let request = format!(
         "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nAuthorization: {token}\r\nConnection: close\r\n\
@@ -112,27 +111,11 @@ async fn a_chunked_body_is_bounded_too() {
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
-/// An authorization header's value, for requests that the client would not send.
-fn token_of(api: &Api) -> (String, String) {
-    use axle::domain::principal::{Role, Subject, Team};
-    let claims = axle::engine::auth::MintClaims {
-        team: Team::parse("acme").unwrap(),
-        role: Role::Admin,
-        subject: Subject::parse("tester").unwrap(),
-        ttl: Duration::from_secs(3_600),
-        issuer: None,
-        audience: None,
-    };
-    let secret = crate::support::api::SECRET;
-    let token = axle::engine::auth::mint(secret, &claims, api.engine.clock.now()).unwrap();
-    ("authorization".to_owned(), format!("Bearer {token}"))
-}
-
 #[tokio::test]
 async fn bytes_that_are_no_request_are_refused_and_the_server_lives() {
     let api = Api::start().await;
-    for request in [
-        b"\0\0\0\0\r\n\r\n" as &[u8],
+    let requests: [&[u8]; 9] = [
+        b"\0\0\0\0\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n",
@@ -141,11 +124,12 @@ async fn bytes_that_are_no_request_are_refused_and_the_server_lives() {
         b"POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
         b"POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
         b"POST /v1/jobs HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    ] {
+    ];
+    for request in requests {
         let shown = String::from_utf8_lossy(request);
-        let answer = api.raw(&[request, b"GET /x HTTP/1.1\r\nConnection: close\r\n\r\n"].concat()).await;
-        let status: Option<u16> =
-            answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let answer =
+            api.raw(&[request, b"GET /x HTTP/1.1\r\nConnection: close\r\n\r\n"].concat()).await;
+        let status: Option<u16> = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
         assert!(status.is_none_or(|status| (400..500).contains(&status)), "{shown}: {answer}");
     }
     assert_eq!(api.as_nobody().get("/v1/version").await.status, 200);

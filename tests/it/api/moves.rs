@@ -6,9 +6,7 @@ use axle::domain::verdict::Outcome;
 use serde_json::{Value, json};
 
 use crate::support::api::{Api, job};
-
-const FAILED: Outcome = Outcome::Failed { retryable: true, retry_after: None };
-const REFUSED: Outcome = Outcome::Failed { retryable: false, retry_after: None };
+use crate::support::engine::{FAILED, REFUSED};
 
 /// The states that the API can show. WAITING comes with workflows.
 const STATES: [&str; 6] = ["PENDING", "RETRY_WAIT", "RUNNING", "SUCCESS", "FAILED", "CANCELLED"];
@@ -106,7 +104,7 @@ async fn b089_each_rerun_is_a_new_linked_job_like_the_first() {
     api.settle(api.claim(id).await, FAILED).await;
     let finished = acme.job(id).await;
     assert_eq!(finished["state"], "FAILED");
-    api.engine.pass(Duration::from_secs(60));
+    api.engine.pass(Duration::from_mins(1));
     let mut made = Vec::new();
     for _ in 0..2 {
         let reply = acme.act(&format!("/v1/jobs/{id}/rerun")).await;

@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::api::{Api, Caller};
+use crate::support::engine::FAILED;
 
 async fn waiting(caller: &Caller<'_>) -> (String, String) {
     let more =
@@ -153,7 +154,7 @@ async fn a_claimed_or_finished_job_is_not_changed() {
     assert_eq!(stale.status, 412, "the claim has changed the ETag");
     let running = acme.patch(&path, "*", &json!({"priority": 1})).await;
     assert_eq!((running.status, running.code()), (409, "illegal-transition"));
-    api.settle(run, Outcome::Failed { retryable: true, retry_after: None }).await;
+    api.settle(run, FAILED).await;
     let waiting = acme.patch(&path, "*", &json!({"due_at": "2026-11-30T02:00:00Z"})).await;
     assert_eq!((waiting.status, &waiting.json["state"]), (200, &json!("RETRY_WAIT")));
     api.settle(api.claim(&id).await, Outcome::Succeeded).await;

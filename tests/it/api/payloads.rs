@@ -24,7 +24,7 @@ async fn stored(api: &Api, id: &str) -> Vec<u8> {
 fn id_of(reply: &Reply) -> String {
     assert_eq!(reply.status, 201, "{}", reply.text.get(..500).unwrap_or(&reply.text));
     let start = reply.text.find("job_").unwrap();
-    reply.text[start..start + 30].to_owned()
+    reply.text.get(start..start + 30).unwrap().to_owned()
 }
 
 async fn assert_kept(api: &Api, payload: &str) {
@@ -75,7 +75,7 @@ async fn b105_a_deep_nest_is_neither_a_500_nor_a_crash() {
     assert_eq!((unclosed.status, unclosed.code()), (400, "invalid-json"));
     let objects = format!("{}1{}", r#"{"a":"#.repeat(40_000), "}".repeat(40_000));
     assert_kept(&api, &objects).await;
-    let deep = &deep[75_000..125_000];
+    let deep = deep.get(75_000..125_000).unwrap();
     let outside = format!("{{\"name\":{deep},\"target\":{deep},\"tags\":{{\"a\":{deep}}}}}");
     let reply = api.as_team("acme").send(Method::POST, "/v1/jobs", outside).await;
     assert_eq!(reply.status, 422);

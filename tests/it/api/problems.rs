@@ -28,7 +28,6 @@ async fn every_kind_of_problem_has_a_page() {
 async fn where_there_is_nothing_there_is_a_404() {
     let api = Api::start().await;
     for path in [
-        "/",
         "/v1",
         "/v1/",
         "/v1/jobs/",
@@ -73,7 +72,7 @@ async fn a_method_that_an_address_does_not_have_is_a_405_that_names_those_it_has
             }
         }
     }
-    for path in ["/openapi.json", "/problems/internal", "/docs", "/robots.txt"] {
+    for path in ["/", "/docs", "/openapi.json", "/problems/internal", "/robots.txt"] {
         let reply = api.as_nobody().send(Method::DELETE, path, "").await;
         assert_eq!((reply.status, reply.header("allow")), (405, Some("GET")), "{path}");
     }

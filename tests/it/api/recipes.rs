@@ -3,16 +3,16 @@
 //! document and look here, so a new operation without a recipe fails them.
 
 use axle::domain::principal::Act;
-use axle::domain::verdict::Outcome;
 use axle::engine::run_token;
 use serde_json::{Value, json};
 
 use crate::support::api::{Api, Caller, Reply, job};
 use crate::support::contract::Operation;
+use crate::support::engine::FAILED;
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug)]
-pub enum Subject {
+pub(super) enum Subject {
     /// The whole collection, or the server.
     Nothing,
     /// A job that is not due for an hour.
@@ -31,7 +31,7 @@ pub enum Subject {
 
 /// How one operation is called.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub(super) struct Recipe {
     /// What a role needs for it; none if no token is asked for.
     pub act: Option<Act>,
     /// What it acts on.
@@ -43,7 +43,7 @@ pub struct Recipe {
 }
 
 /// The recipe of an operation.
-pub fn recipe(operation: &Operation) -> Recipe {
+pub(super) fn recipe(operation: &Operation) -> Recipe {
     let reads = |subject| Recipe { act: Some(Act::Read), subject, body: None, status: 200 };
     let acts = |act, subject, body| Recipe { act: Some(act), subject, body, status: 200 };
     let posts_back =
@@ -79,7 +79,7 @@ pub fn recipe(operation: &Operation) -> Recipe {
 }
 
 /// Makes what the operation acts on, for the team `acme`, and returns where it is called.
-pub async fn prepare(api: &Api, operation: &Operation) -> String {
+pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
     let acme = api.as_team("acme");
     let (id, query) = match recipe(operation).subject {
         Subject::Nothing => (String::new(), String::new()),
@@ -91,8 +91,7 @@ pub async fn prepare(api: &Api, operation: &Operation) -> String {
         }
         Subject::Retrying => {
             let id = acme.enqueue(Value::Null).await;
-            let failed = Outcome::Failed { retryable: true, retry_after: None };
-            api.settle(api.claim(&id).await, failed).await;
+            api.settle(api.claim(&id).await, FAILED).await;
             (id, String::new())
         }
         Subject::Queue => ("mail".to_owned(), String::new()),
@@ -113,7 +112,7 @@ pub async fn prepare(api: &Api, operation: &Operation) -> String {
 }
 
 /// Calls the operation at `path` with its recipe's body.
-pub async fn call(caller: &Caller<'_>, operation: &Operation, path: &str) -> Reply {
+pub(super) async fn call(caller: &Caller<'_>, operation: &Operation, path: &str) -> Reply {
     let body = recipe(operation).body.map(|body| body.to_string()).unwrap_or_default();
     let wants_condition = operation.spec["parameters"]
         .as_array()

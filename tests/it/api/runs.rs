@@ -7,8 +7,7 @@ use axle::engine::run_token;
 use serde_json::{Value, json};
 
 use crate::support::api::Api;
-
-const FAILED: Outcome = Outcome::Failed { retryable: true, retry_after: None };
+use crate::support::engine::FAILED;
 
 /// A job with so many failed runs that is running again.
 async fn with_runs(api: &Api, count: usize) -> String {

@@ -75,7 +75,7 @@ impl Api {
             .no_proxy()
             .tls_certs_only([])
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_mins(1))
             .build()
             .unwrap();
         Self { engine, address, handle, thread: Some(thread), client }
@@ -167,7 +167,7 @@ fn run(
         let ctx = Ctx { store: Db::at(url).store, limits, ..ctx };
         let api = http::Api { ctx, auth, require_key: setup.require_key };
         let server = http::serve(listener, api, None, (2, 1)).unwrap();
-        tell.send(server.handle()).ok().expect("the starter waits");
+        tell.send(server.handle()).expect("the starter waits");
         server.await.unwrap();
     });
 }
@@ -258,7 +258,7 @@ impl Caller<'_> {
         let url = format!("http://{}{path}", self.api.address);
         let mut request = self.api.client.request(method.clone(), url);
         if let Some(team) = &self.team {
-            request = request.header(AUTHORIZATION, format!("Bearer {}", self.token(team)));
+            request = request.header(AUTHORIZATION, self.bearer(team));
         }
         if !body.is_empty() {
             if !self.headers.contains_key("content-type") {
@@ -274,16 +274,21 @@ impl Caller<'_> {
         reply.judged(&method, &path)
     }
 
-    fn token(&self, team: &str) -> String {
+    /// The value of its `Authorization`, for requests that no client would send.
+    pub fn authorization(&self) -> String {
+        self.bearer(self.team.as_deref().expect("a caller of a team"))
+    }
+
+    fn bearer(&self, team: &str) -> String {
         let claims = MintClaims {
             team: Team::parse(team).unwrap(),
             role: self.role,
             subject: Subject::parse("tester").unwrap(),
-            ttl: Duration::from_secs(3_600),
+            ttl: Duration::from_hours(1),
             issuer: None,
             audience: None,
         };
-        mint(SECRET, &claims, self.api.engine.clock.now()).unwrap()
+        format!("Bearer {}", mint(SECRET, &claims, self.api.engine.clock.now()).unwrap())
     }
 }
 

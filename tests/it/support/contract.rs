@@ -185,10 +185,9 @@ pub fn schema_faults(schema: &Value, value: &Value, at: &str, faults: &mut Vec<S
         }
         return;
     }
-    let types = match &schema["type"] {
-        Value::Array(types) => types.iter().collect(),
-        Value::Null => Vec::new(),
-        one => vec![one],
+    let types: Vec<&Value> = match (&schema["type"], schema["type"].as_array()) {
+        (_, Some(types)) => types.iter().collect(),
+        (one, None) => one.as_str().map(|_| one).into_iter().collect(),
     };
     if !types.is_empty() && !types.iter().any(|name| is_type(name, value)) {
         faults.push(format!("{at} must be {types:?}, not {value}"));

@@ -14,6 +14,7 @@ use std::time::Duration;
 use axle::dev::{Cluster, Durability, Options};
 use axle::store::{Store, StoreSettings, migrate};
 use tokio::runtime::Builder;
+use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls, Row};
 use tokio_util::task::TaskTracker;
 
@@ -28,6 +29,8 @@ pub struct Db {
     pub store: Store,
     /// Where it is reached, as the superuser.
     pub url: String,
+    /// A connection beside the pool, made when it is first needed.
+    aside: OnceCell<Client>,
 }
 
 impl Db {
@@ -52,7 +55,7 @@ impl Db {
 
     /// The database that another test, on a runtime of its own, made at `url`.
     pub fn at(url: String) -> Self {
-        Self { store: store(&url, 16), url }
+        Self { store: store(&url, 16), url, aside: OnceCell::new() }
     }
 
     /// Another pool, as another process would have.
@@ -60,19 +63,23 @@ impl Db {
         store(&self.url, 4)
     }
 
-    /// A connection beside the pool, for statements that are not the store's.
+    /// A connection of the caller's own.
     pub async fn connect(&self) -> Client {
         connect(&self.url).await
     }
 
     /// Runs text that is not a statement of the store.
     pub async fn execute(&self, text: &str) {
-        self.connect().await.batch_execute(text).await.unwrap();
+        self.aside().await.batch_execute(text).await.unwrap();
     }
 
     /// The one row of a question that is not a statement of the store.
     pub async fn ask(&self, text: &str) -> Row {
-        self.connect().await.query_one(text, &[]).await.unwrap()
+        self.aside().await.query_one(text, &[]).await.unwrap()
+    }
+
+    async fn aside(&self) -> &Client {
+        self.aside.get_or_init(|| self.connect()).await
     }
 
     /// Waits until `count` sessions of this database wait for a lock.

@@ -88,18 +88,8 @@ impl NewJob {
             let detail = format!("must be 0 (lowest) to 9, got {}", self.priority);
             faults.add(format!("{at}/priority"), "out-of-range", detail);
         }
-        if !is_header_value(&self.spec.content_type) || self.spec.content_type.len() > TEXT_LIMIT {
-            let detail = "must be a media type of at most 255 visible ASCII characters";
-            faults.add(format!("{at}/content_type"), "out-of-range", detail);
-        }
-        if self.payload.len() > max_payload {
-            let detail = format!(
-                "the payload has {} bytes; at most {max_payload} are taken (AXLE_MAX_PAYLOAD). \
-                 Store it elsewhere and send a link",
-                self.payload.len()
-            );
-            faults.add(format!("{at}/payload"), "too-large", detail);
-        }
+        check_content_type(faults, at, &self.spec.content_type);
+        check_payload(faults, at, (self.spec.json, self.payload.len()), max_payload);
         if self.tags.len() > TAG_COUNT {
             let detail = format!("at most {TAG_COUNT} tags, got {}", self.tags.len());
             faults.add(format!("{at}/tags"), "too-many", detail);
@@ -109,6 +99,26 @@ impl NewJob {
             check_text(faults, &pointer, key, 64);
             check_text(faults, &pointer, value, TEXT_LIMIT);
         }
+    }
+}
+
+/// A payload's media type becomes a header; also used when it is changed.
+pub fn check_content_type(faults: &mut Invalid, at: &str, content_type: &str) {
+    if !is_header_value(content_type) || content_type.len() > TEXT_LIMIT {
+        let detail = "must be a media type of at most 255 visible ASCII characters";
+        faults.add(format!("{at}/content_type"), "out-of-range", detail);
+    }
+}
+
+/// A payload's size, whether it came as JSON or in base 64; also used when it is changed.
+pub fn check_payload(faults: &mut Invalid, at: &str, (json, len): (bool, usize), limit: usize) {
+    if len > limit {
+        let field = if json { "payload" } else { "payload_base64" };
+        let detail = format!(
+            "the payload has {len} bytes; at most {limit} are taken (AXLE_MAX_PAYLOAD). Store it \
+             elsewhere and send a link"
+        );
+        faults.add(format!("{at}/{field}"), "too-large", detail);
     }
 }
 
@@ -162,8 +172,14 @@ fn check_url(faults: &mut Invalid, at: &str, text: &str) {
         faults.add(at, "out-of-range", format!("must have at most {URL_LIMIT} characters"));
         return;
     }
+    // The parser would drop or escape them in silence, and call something else than what stands
+    // there (bug B123).
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        faults.add(at, "malformed", "must not hold spaces or control characters");
+        faults.add(
+            at,
+            "malformed",
+            "must not hold spaces or control characters; percent-encode them",
+        );
         return;
     }
     match url::Url::parse(text) {

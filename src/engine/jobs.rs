@@ -86,12 +86,12 @@ pub async fn create_batch(
         let made = register(ctx, session, &who.team, good, (None, now)).await?;
         let mut made = made.into_iter().zip(rejects);
         let mut answers = Vec::with_capacity(items.len());
-        for item in &items {
+        for (place, item) in items.iter().enumerate() {
             answers.push(match (item, item.is_ok().then(|| made.next()).flatten()) {
                 (Err(invalid), _) => Item::Invalid(invalid.clone()),
                 (Ok(_), Some((Registered::New(job), _))) => Item::Created(job),
                 (Ok(_), Some((Registered::Existing(job), true))) if mode == Batch::Atomic => {
-                    return Err(Error::Duplicate { existing: job.id });
+                    return Err(taken(&answers, place, job.id));
                 }
                 (Ok(_), Some((Registered::Existing(job), true))) => Item::Duplicate(job.id),
                 (Ok(_), Some((Registered::Existing(job), false))) => Item::Existing(job),
@@ -111,6 +111,17 @@ pub async fn create_batch(
         registered(ctx, jobs, "api");
     }
     Ok(answer)
+}
+
+/// Why an atomic batch is refused whose item at `place` meets its unique key on a job. If that is of
+/// the same batch it will never have been, so the batch itself is at fault.
+fn taken(before: &[Item], place: usize, existing: JobId) -> Error {
+    let is_own = |item: &Item| matches!(item, Item::Created(job) if job.id == existing);
+    if before.iter().any(is_own) {
+        let detail = "another job of this batch has the same unique key";
+        return Invalid::one(format!("#/jobs/{place}/unique_key"), "duplicate", detail).into();
+    }
+    Error::Duplicate { existing }
 }
 
 /// One job.

@@ -75,14 +75,13 @@ pub async fn events(ctx: &Ctx, who: &Principal, id: JobId) -> Result<Vec<LogEven
     log.push(line("registered", job.asked.created_at, None, None));
     log.extend(runs.iter().flat_map(of_run));
     log.extend(ending(&job));
-    // Equal instants keep the order of a run's life: the later thing first.
-    log.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| rank(&b.kind).cmp(&rank(&a.kind))));
+    log.sort_by_key(|event| std::cmp::Reverse(place(event)));
     Ok(log)
 }
 
-/// The order of things that happen at one instant.
-fn rank(kind: &str) -> usize {
-    const LIFE: [&str; 9] = [
+/// The order of the log. Equal instants keep the order of the runs, and of a run's life.
+fn place(event: &LogEvent) -> (DateTime<Utc>, i32, usize) {
+    const LIFE: [&str; 12] = [
         "registered",
         "claimed",
         "sent",
@@ -91,9 +90,15 @@ fn rank(kind: &str) -> usize {
         "heartbeat",
         "succeeded",
         "failed",
+        "timed_out",
+        "lost",
+        "run_cancelled",
         "retry_scheduled",
     ];
-    LIFE.iter().position(|known| *known == kind).unwrap_or(LIFE.len())
+    let rank = LIFE.iter().position(|kind| *kind == event.kind).unwrap_or(LIFE.len());
+    // What is no run's: a job begins before its runs and ends after them.
+    let outside = if event.kind == "registered" { 0 } else { i32::MAX };
+    (event.at, event.run.map_or(outside, |run| run.fence), rank)
 }
 
 fn of_run(run: &Run) -> Vec<LogEvent> {

@@ -22,8 +22,8 @@ pub use crate::store::jobs::Change;
 use crate::store::live::{self, Live};
 use crate::store::{Session, jobs, runs};
 
-/// Changes a job that is not claimed. `expected` is the `ETag` that the caller last read; none means
-/// any.
+/// Changes a job that is not claimed. `expected` lists the `ETag`s, with commas between, that the
+/// caller takes for current; none means any.
 pub async fn change(
     ctx: &Ctx,
     who: &Principal,
@@ -37,14 +37,17 @@ pub async fn change(
     session.begin().await?;
     let changed = async {
         let (live, job) = lock(&session, who, id).await?;
-        if expected.is_some_and(|etag| etag != job.etag()) {
-            return Err(Error::ConditionFailed { current: job.etag() });
+        let etag = job.etag();
+        if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
+            return Err(Error::ConditionFailed { current: etag });
         }
         let state = live.map_or(job.state(), |live| live.state);
         if state == State::Running || state.is_final() {
             return Err(Error::Refused { id, state, wanted: "changed" });
         }
-        let change = changes(&job)?;
+        let mut change = changes(&job)?;
+        // A past due time means at once; it does not jump the queue.
+        change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;
         jobs::change(&session, id, &who.team, &change).await?;
         read_back(&session, who, id).await

@@ -13,7 +13,7 @@ pub fn list(path: &str, described: &str) -> String {
 
 /// A cursor that goes on after `place`, in the list that `list` describes.
 pub fn encode(place: &str, list: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{}|{place}", mark(list)))
+    URL_SAFE_NO_PAD.encode(format!("{}|{place}", mark(list, place)))
 }
 
 /// The place of a cursor, if it is one of this list.
@@ -23,12 +23,12 @@ pub fn decode(cursor: &str, list: &str) -> Result<String, Problem> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).or(Err(bad()))?;
     let text = String::from_utf8(bytes).or(Err(bad()))?;
     let (found, place) = text.split_once('|').ok_or_else(bad)?;
-    if found == mark(list) { Ok(place.to_owned()) } else { Err(bad()) }
+    if found == mark(list, place) { Ok(place.to_owned()) } else { Err(bad()) }
 }
 
-/// Enough of a hash to notice a cursor of another list; it protects nothing.
-fn mark(list: &str) -> String {
-    let hash = Sha256::digest(list.as_bytes());
+/// Enough of a hash to notice a cursor that was altered or is another list's; it protects nothing.
+fn mark(list: &str, place: &str) -> String {
+    let hash = Sha256::digest(format!("{place}|{list}"));
     URL_SAFE_NO_PAD.encode(hash.get(..6).unwrap_or_default())
 }
 
@@ -45,5 +45,8 @@ mod tests {
         {
             assert!(decode(cursor, filter).is_err(), "{cursor} {filter}");
         }
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(&cursor).unwrap()).unwrap();
+        let altered = URL_SAFE_NO_PAD.encode(text.replace("job_1", "job_2"));
+        assert!(decode(&altered, "state=FAILED").is_err());
     }
 }

@@ -26,17 +26,22 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
         .route("/docs", web::get().to(to_docs))
         .route("/robots.txt", web::get().to(robots))
         .service(
-            SwaggerUi::new("/docs/{_:.*}")
-                .config(Config::from("/openapi.json").try_it_out_enabled(true)),
+            // Without this the page would show the document to a validator on the internet.
+            SwaggerUi::new("/docs/{_:.*}").config(
+                Config::from("/openapi.json").try_it_out_enabled(true).validator_url("none"),
+            ),
         );
 }
 
-/// The paths of the API and their methods, to tell "no such method" from "nothing here".
+/// Addresses that are no operations: each can be read, and nothing else.
+const PAGES: [&str; 5] = ["/", "/docs", "/openapi.json", "/problems/{code}", "/robots.txt"];
+
+/// The paths that are served and their methods, to tell "no such method" from "nothing here".
 #[derive(Clone, Debug)]
 pub(super) struct Routes(Arc<Vec<(String, Vec<&'static str>)>>);
 
 impl Routes {
-    /// Those of the document.
+    /// Those of the document, and the pages.
     pub(super) fn of(document: &OpenApi) -> Self {
         let methods = |item: &utoipa::openapi::PathItem| {
             let known = [
@@ -48,8 +53,9 @@ impl Routes {
             ];
             known.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
         };
-        let paths = document.paths.paths.iter();
-        Self(Arc::new(paths.map(|(path, item)| (path.clone(), methods(item))).collect()))
+        let paths = document.paths.paths.iter().map(|(path, item)| (path.clone(), methods(item)));
+        let pages = PAGES.map(|path| (path.to_owned(), vec!["GET"]));
+        Self(Arc::new(paths.chain(pages).collect()))
     }
 
     /// The methods that the address of `path` has, if it is one of the API's.

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, REFERRER_POLICY};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+};
 use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
@@ -25,7 +27,10 @@ pub async fn envelope(
     let id = request_id(request.request());
     let path = request.path().to_owned();
     let answer = next.call(request).await?.map_into_boxed_body();
-    let error = answer.response().error().map(|error| shaped(error, &path, &id));
+    let error = match answer.response().error() {
+        Some(error) => Some(shaped(error, &path, &id)),
+        None => bare(&answer).map(|problem| problem.respond(&path, &id)),
+    };
     let mut answer = match error {
         Some(shaped) => answer.into_response(shaped),
         None => answer,
@@ -49,6 +54,18 @@ fn shaped(error: &actix_web::Error, path: &str, id: &str) -> HttpResponse {
     }
     let status = error.as_response_error().status_code();
     Problem::of_status(status, error.to_string()).respond(path, id)
+}
+
+/// The problem of a refusal that a service made by itself, without an error: a file that is not
+/// among the assets of the reference.
+fn bare(answer: &ServiceResponse<BoxBody>) -> Option<Problem> {
+    let status = answer.status();
+    let refused = status.is_client_error() || status.is_server_error();
+    let has_body = answer.headers().contains_key(CONTENT_TYPE);
+    (refused && !has_body).then(|| {
+        let reason = status.canonical_reason().unwrap_or("Refused");
+        Problem::of_status(status, format!("{reason}: {}.", answer.request().path()))
+    })
 }
 
 fn dress(answer: &mut ServiceResponse<BoxBody>, id: &str) {

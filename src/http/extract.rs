@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, IF_MATCH};
+use actix_web::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, IF_MATCH,
+};
 use actix_web::{FromRequest, HttpRequest, dev, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -116,7 +118,9 @@ impl FromRequest for Body {
         let payload = payload.take();
         Box::pin(async move {
             check_media_type(request.headers())?;
+            check_encoding(request.headers())?;
             let limit = body_limit(&request)?;
+            check_length(request.headers(), limit)?;
             Ok(Self(read(payload, limit).await?))
         })
     }
@@ -209,6 +213,16 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new("unsupported-media-type", detail))
 }
 
+/// A compressed body could swell to anything (bug B141).
+fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(value) = headers.get(CONTENT_ENCODING) else { return Ok(()) };
+    if value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity") {
+        return Ok(());
+    }
+    let detail = "The body has a Content-Encoding; this takes bodies as they are.";
+    Err(Problem::new("unsupported-media-type", detail))
+}
+
 /// The JSON around a payload, base 64 included, or a batch of small ones.
 fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
     const AROUND: usize = 64 * 1024;
@@ -219,6 +233,19 @@ fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
     Ok(if batch { one.max(BATCH) } else { one })
 }
 
+/// What says that it is too long need not be read to be refused.
+fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
+    let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if said.is_some_and(|said: u64| u64::try_from(limit).is_ok_and(|limit| said > limit)) {
+        return Err(too_large(limit));
+    }
+    Ok(())
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new("payload-too-large", format!("The body has more than {limit} bytes."))
+}
+
 async fn read(mut payload: dev::Payload, limit: usize) -> Result<Bytes, Problem> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
@@ -226,8 +253,7 @@ async fn read(mut payload: dev::Payload, limit: usize) -> Result<Bytes, Problem>
             Problem::new("malformed-request", format!("The body broke off: {error}."))
         })?;
         if body.len() + chunk.len() > limit {
-            let detail = format!("The body has more than {limit} bytes.");
-            return Err(Problem::new("payload-too-large", detail));
+            return Err(too_large(limit));
         }
         body.extend_from_slice(&chunk);
     }

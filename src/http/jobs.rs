@@ -7,6 +7,7 @@ use super::extract::{Body, Caller};
 use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
 use super::problem::Problem;
 use super::{Reply, cursor, kept, reply};
+use crate::domain::check::escape;
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::Job;
@@ -103,10 +104,10 @@ struct ListQuery {
     owner_service: Option<String>,
     /// Made by this schedule.
     schedule_id: Option<String>,
-    /// Registered at this instant or later.
+    /// Registered at this instant or later, to the millisecond.
     #[param(format = DateTime)]
     since: Option<String>,
-    /// Registered before this instant.
+    /// Registered before this instant, to the millisecond.
     #[param(format = DateTime)]
     until: Option<String>,
     /// 1 to 500; 50 if absent.
@@ -132,8 +133,8 @@ struct ListQuery {
 )]
 #[get("/v1/jobs")]
 pub(super) async fn list_jobs(caller: Caller) -> Reply {
-    let query = read_query(&caller.query())?;
-    let list = cursor::list(PATH, &query.described);
+    let query = read_query(caller.query())?;
+    let list = cursor::list(PATH, &query.bound);
     let bound = query.cursor.as_deref().map(|text| cursor::decode(text, &list));
     let before = bound.transpose()?.map(|place| place.parse().or(Err(bad_place()))).transpose()?;
     let page = (before, query.limit);
@@ -141,7 +142,7 @@ pub(super) async fn list_jobs(caller: Caller) -> Reply {
     let last = found.last().filter(|_| more).map(|job| job.id.to_string());
     let now = caller.ctx.clock.now();
     let data = found.iter().map(|job| JobView::new(job, now)).collect();
-    Ok(page_reply(PATH, data, last, &query.described))
+    Ok(page_reply((PATH, &query.given), data, last.map(|place| cursor::encode(&place, &list))))
 }
 
 const PATH: &str = "/v1/jobs";
@@ -150,20 +151,18 @@ fn bad_place() -> Problem {
     Problem::new("invalid-cursor", "The cursor does not hold a place.")
 }
 
-/// A page with its link to the next.
+/// A page with its link to the next, which repeats what was given besides the cursor.
 pub(super) fn page_reply<T: serde::Serialize>(
-    path: &str,
+    (path, given): (&str, &[(String, String)]),
     data: Vec<T>,
-    last: Option<String>,
-    described: &str,
+    next_cursor: Option<String>,
 ) -> HttpResponse {
-    let list = cursor::list(path, described);
-    let next_cursor = last.map(|place| cursor::encode(&place, &list));
     let mut reply = HttpResponse::Ok();
     if let Some(cursor) = &next_cursor {
-        let gap = if described.is_empty() { "" } else { "&" };
-        let link = format!("<{path}?{described}{gap}cursor={cursor}>; rel=\"next\"");
-        reply.insert_header(("Link", link));
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(given.iter().filter(|(key, _)| key != "cursor"));
+        let query = query.append_pair("cursor", cursor).finish();
+        reply.insert_header(("Link", format!("<{path}?{query}>; rel=\"next\"")));
     }
     reply.json(Page { data, next_cursor })
 }
@@ -173,29 +172,34 @@ struct Query {
     filter: Filter,
     limit: usize,
     cursor: Option<String>,
-    /// The filter again, as text: a cursor is bound to it.
-    described: String,
+    /// The filter again, as text: a cursor is bound to it, in whatever order it comes.
+    bound: String,
+    /// As it came.
+    given: Vec<(String, String)>,
 }
 
-fn read_query(pairs: &[(String, String)]) -> Result<Query, Problem> {
+fn read_query(pairs: Vec<(String, String)>) -> Result<Query, Problem> {
     let mut faults = Invalid::default();
-    let mut query =
-        Query { filter: Filter::default(), limit: 50, cursor: None, described: String::new() };
-    let mut described = url::form_urlencoded::Serializer::new(String::new());
-    for (key, value) in pairs {
-        if let Err(detail) = read_parameter(&mut query, key, value) {
+    let (filter, limit) = (Filter::default(), 50);
+    let mut query = Query { filter, limit, cursor: None, bound: String::new(), given: Vec::new() };
+    for (n, (key, value)) in pairs.iter().enumerate() {
+        let at = format!("#/query/{}", escape(key));
+        if pairs.iter().take(n).any(|(before, _)| before == key) {
+            faults.add(at, "duplicate-parameter", "is given twice; give it once");
+        } else if let Err(detail) = read_parameter(&mut query, key, value) {
             let code = if detail == UNKNOWN { "unknown-parameter" } else { "out-of-range" };
-            faults.add(format!("#/query/{key}"), code, detail);
-        }
-        if key != "cursor" {
-            described.append_pair(key, value);
+            faults.add(at, code, detail);
         }
     }
-    query.described = described.finish();
+    let mut bound: Vec<_> =
+        pairs.iter().filter(|(key, _)| !matches!(key.as_str(), "cursor" | "limit")).collect();
+    bound.sort();
+    query.bound = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(bound).finish();
+    query.given = pairs;
     Ok(faults.into_result(query)?)
 }
 
-const UNKNOWN: &str = "is no parameter of this list";
+pub(super) const UNKNOWN: &str = "is no parameter of this list";
 
 fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), String> {
     let filter = &mut query.filter;

@@ -4,7 +4,7 @@ use actix_web::{patch, post, web};
 
 use super::extract::{Body, Caller};
 use super::jobs::{job_id, show_job};
-use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
+use super::openapi::{BodyRefusals, Conflict, KeyReused, Missing, Refusals};
 use super::{Reply, kept, reply};
 use crate::domain::job::Job;
 use crate::engine::moves::{self, Change};
@@ -64,7 +64,7 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
     ),
     responses(
         (status = 200, description = "The job, cancelled", body = JobView),
-        Refusals, Missing, Conflict,
+        Refusals, Missing, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/cancel")]
@@ -85,7 +85,7 @@ pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
     ),
     responses(
         (status = 200, description = "The job, due now", body = JobView),
-        Refusals, Missing, Conflict,
+        Refusals, Missing, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/run-now")]
@@ -108,7 +108,7 @@ pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply 
     responses(
         (status = 201, description = "The new job", body = JobView,
          headers(("Location" = String, description = "Where the new job is found"))),
-        Refusals, Missing, Conflict,
+        Refusals, Missing, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/rerun")]

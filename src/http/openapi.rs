@@ -1,6 +1,9 @@
 //! The frame of the OpenAPI document; the operations bring the rest.
 
+use std::collections::BTreeMap;
+
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Content, Ref, RefOr, Response};
 use utoipa::{IntoResponses, Modify, OpenApi};
 
 use crate::wire::problem::ProblemView;
@@ -30,6 +33,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),
+    components(schemas(ProblemView)),
     modifiers(&Security),
 )]
 struct Frame;
@@ -54,55 +58,69 @@ impl Modify for Security {
 }
 
 /// What every operation that needs a token may answer.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only the derived document is used")]
-pub(super) enum Refusals {
-    /// The request is malformed.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Malformed(ProblemView),
-    /// The caller is not known.
-    #[response(status = 401, content_type = "application/problem+json")]
-    Unauthenticated(ProblemView),
-    /// The caller's role does not allow this.
-    #[response(status = 403, content_type = "application/problem+json")]
-    Forbidden(ProblemView),
-    /// A fault of ours.
-    #[response(status = 500, content_type = "application/problem+json")]
-    Internal(ProblemView),
-    /// The database cannot be reached just now.
-    #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(ProblemView),
+pub(super) struct Refusals;
+
+impl IntoResponses for Refusals {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("400", "The request is malformed."),
+            ("401", "The caller is not known."),
+            ("403", "The caller's role does not allow this."),
+            ("500", "A fault of ours."),
+            ("503", "The database cannot be reached just now."),
+        ])
+    }
 }
 
 /// What every operation with a body may answer besides.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only the derived document is used")]
-pub(super) enum BodyRefusals {
-    /// The body is too large.
-    #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(ProblemView),
-    /// The body's media type is not taken here.
-    #[response(status = 415, content_type = "application/problem+json")]
-    MediaType(ProblemView),
-    /// Some values cannot be accepted; all faults are named.
-    #[response(status = 422, content_type = "application/problem+json")]
-    Invalid(ProblemView),
+pub(super) struct BodyRefusals;
+
+impl IntoResponses for BodyRefusals {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("413", "The body is too large."),
+            ("415", "The body's media type is not taken here."),
+            ("422", "Some values cannot be accepted; all faults are named."),
+        ])
+    }
 }
 
 /// What every operation that changes something may answer besides.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only the derived document is used")]
-pub(super) enum Conflict {
-    /// The state, a unique key or an idempotency key stands against it.
-    #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(ProblemView),
+pub(super) struct Conflict;
+
+impl IntoResponses for Conflict {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[("409", "The state, a unique key or an idempotency key stands against it.")])
+    }
+}
+
+/// What an operation without a body may answer besides, if it takes an `Idempotency-Key`.
+pub(super) struct KeyReused;
+
+impl IntoResponses for KeyReused {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[("422", "The Idempotency-Key came with another request.")])
+    }
 }
 
 /// What every operation on a thing with an id may answer besides.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "only the derived document is used")]
-pub(super) enum Missing {
-    /// There is no such thing in the caller's team.
-    #[response(status = 404, content_type = "application/problem+json")]
-    Missing(ProblemView),
+pub(super) struct Missing;
+
+impl IntoResponses for Missing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[("404", "There is no such thing in the caller's team.")])
+    }
+}
+
+/// Responses that carry a problem. By reference: the derived form would repeat the schema in each.
+fn problems(list: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
+    let problem = |(status, description): &(&str, &str)| {
+        let content = Content::new(Some(Ref::from_schema_name("ProblemView")));
+        let response = Response::builder()
+            .description(*description)
+            .content("application/problem+json", content)
+            .build();
+        ((*status).to_owned(), RefOr::T(response))
+    };
+    list.iter().map(problem).collect()
 }

@@ -4,10 +4,11 @@ use actix_web::{HttpResponse, get, web};
 use utoipa::IntoParams;
 
 use super::extract::Caller;
-use super::jobs::{job_id, page_reply};
+use super::jobs::{UNKNOWN, job_id, page_reply};
 use super::openapi::{Missing, Refusals};
 use super::problem::Problem;
 use super::{Reply, cursor};
+use crate::domain::check::escape;
 use crate::domain::id::RunId;
 use crate::domain::invalid::Invalid;
 use crate::engine::{Error, journal};
@@ -45,10 +46,12 @@ struct PageQuery {
 pub(super) async fn list_runs(caller: Caller, id: web::Path<String>) -> Reply {
     let path = format!("/v1/jobs/{id}/runs");
     let id = job_id(&id)?;
-    let page = read_page(&caller.query(), &path)?;
+    let query = caller.query();
+    let page = read_page(&query, &path)?;
     let (runs, more) = journal::runs(&caller.ctx, &caller.who, id, page).await?;
     let last = runs.last().filter(|_| more).map(|run| run.id.fence.to_string());
-    Ok(page_reply(&path, runs.iter().map(RunView::from).collect(), last, ""))
+    let next = last.map(|place| cursor::encode(&place, &cursor::list(&path, "")));
+    Ok(page_reply((&path, &query), runs.iter().map(RunView::from).collect(), next))
 }
 
 /// Read a job's log
@@ -86,7 +89,12 @@ pub(super) fn run_id(text: &str) -> Result<RunId, Error> {
 fn read_page(pairs: &[(String, String)], path: &str) -> Result<(Option<i32>, usize), Problem> {
     let mut faults = Invalid::default();
     let mut page = (None, 50);
-    for (key, value) in pairs {
+    for (n, (key, value)) in pairs.iter().enumerate() {
+        let at = format!("#/query/{}", escape(key));
+        if pairs.iter().take(n).any(|(before, _)| before == key) {
+            faults.add(at, "duplicate-parameter", "is given twice; give it once");
+            continue;
+        }
         match key.as_str() {
             "cursor" => {
                 let place = cursor::decode(value, &cursor::list(path, ""))?.parse().ok();
@@ -96,13 +104,9 @@ fn read_page(pairs: &[(String, String)], path: &str) -> Result<(Option<i32>, usi
             }
             "limit" => match value.parse() {
                 Ok(limit) if (1..=500).contains(&limit) => page.1 = limit,
-                _ => faults.add("#/query/limit", "out-of-range", "must be 1 to 500"),
+                _ => faults.add(at, "out-of-range", "must be 1 to 500"),
             },
-            _ => faults.add(
-                format!("#/query/{key}"),
-                "unknown-parameter",
-                "is no parameter of this list",
-            ),
+            _ => faults.add(at, "unknown-parameter", UNKNOWN),
         }
     }
     Ok(faults.into_result(page)?)

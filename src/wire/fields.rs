@@ -88,11 +88,10 @@ impl<'a> Fields<'a> {
 
     /// The same for a field that must be there.
     pub fn required_word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        let before = self.faults.0.len();
         let word = self.word(key, words);
-        if word.is_none() && self.faults.0.len() == before {
+        if word.is_none() {
             let list: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-            self.fault(key, "required", format!("must be one of {}", list.join(", ")));
+            self.missing(key, format!("must be one of {}", list.join(", ")));
         }
         word
     }
@@ -124,6 +123,14 @@ impl<'a> Fields<'a> {
     /// Notes a fault of a field.
     pub fn fault(&mut self, key: &str, code: &'static str, detail: impl Into<String>) {
         self.faults.add(self.at(key), code, detail);
+    }
+
+    /// Notes that a field must be there, unless what was there has its fault already.
+    pub fn missing(&mut self, key: &str, detail: impl Into<String>) {
+        let at = self.at(key);
+        if self.faults.0.iter().all(|fault| fault.pointer != at) {
+            self.faults.add(at, "required", detail);
+        }
     }
 
     /// Notes faults found elsewhere.

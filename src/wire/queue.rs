@@ -73,7 +73,7 @@ pub fn read_pause(raw: &RawValue) -> Result<String, Invalid> {
     let mut fields = Fields::read(raw, "#")?;
     let reason = text(&mut fields, "reason").unwrap_or_default();
     if reason.trim().is_empty() {
-        fields.fault("reason", "required", "say why, for whoever wonders at 3 a.m.");
+        fields.missing("reason", "say why, for whoever wonders at 3 a.m.");
     }
     fields.finish().into_result(reason)
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::fields::Fields;
-use crate::domain::check::check_policy;
+use crate::domain::check::{check_content_type, check_payload, check_policy};
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Completion, Due, NewJob, OnDuplicate, Spec, Target};
 use crate::domain::queue::DEFAULT_QUEUE;
@@ -166,7 +166,7 @@ pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, 
         tags: read_tags(&mut fields),
         spec: Spec {
             target,
-            content_type: payload.content_type,
+            content_type: payload.content_type.unwrap_or_else(|| JSON.into()),
             json: payload.json,
             timeout_ms: fields.get("timeout_ms", MILLIS).unwrap_or(TIMEOUT_MS),
             completion: fields
@@ -185,8 +185,13 @@ pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, 
     // What could not be read stands at its default here; it has its fault already.
     let known: Vec<_> = faults.0.iter().map(|fault| fault.pointer.clone()).collect();
     let more = new.check(at, max_payload).0.into_iter();
-    faults.0.extend(more.filter(|f| !known.iter().any(|k| f.pointer.starts_with(k.as_str()))));
+    faults.0.extend(more.filter(|fault| !known.iter().any(|k| is_within(&fault.pointer, k))));
     faults.into_result(new)
+}
+
+/// Whether `pointer` names the value at `outer` or something inside it.
+fn is_within(pointer: &str, outer: &str) -> bool {
+    pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 pub(super) const MILLIS: &str = "a whole number of milliseconds";
@@ -194,12 +199,12 @@ pub(super) const MILLIS: &str = "a whole number of milliseconds";
 fn read_target(fields: &mut Fields<'_>) -> Target {
     let mut target = Target { url: String::new(), method: "POST".into(), headers: Vec::new() };
     let Some(mut inner) = fields.object("target") else {
-        fields.fault("target", "required", "a job needs a target: {\"url\": \"https://…\"}");
+        fields.missing("target", "a job needs a target: {\"url\": \"https://…\"}");
         return target;
     };
     match inner.text("url") {
         Some(url) => target.url = url,
-        None => inner.fault("url", "required", "a target needs a url"),
+        None => inner.missing("url", "a target needs a url"),
     }
     if let Some(method) = inner.text("method") {
         target.method = method;
@@ -215,23 +220,23 @@ fn read_target(fields: &mut Fields<'_>) -> Target {
 pub(super) struct ReadPayload {
     pub(super) bytes: Bytes,
     pub(super) json: bool,
-    pub(super) content_type: String,
-    /// Whether any of the three fields was given.
+    pub(super) content_type: Option<String>,
+    /// Whether a payload was given, in either form.
     pub(super) given: bool,
 }
 
+/// The media type of a JSON payload that says nothing else.
+const JSON: &str = "application/json";
+
 pub(super) fn read_payload(fields: &mut Fields<'_>) -> ReadPayload {
-    const JSON: &str = "application/json";
     let json = fields.raw("payload");
     let encoded = fields.text("payload_base64");
     let content_type = fields.text("content_type");
-    let given = json.is_some() || encoded.is_some() || content_type.is_some();
-    let mut read = ReadPayload {
-        bytes: Bytes::new(),
-        json: true,
-        content_type: content_type.clone().unwrap_or_else(|| JSON.into()),
-        given,
-    };
+    if encoded.is_some() && content_type.is_none() {
+        fields.missing("content_type", "payload_base64 needs a content_type");
+    }
+    let given = json.is_some() || encoded.is_some();
+    let mut read = ReadPayload { bytes: Bytes::new(), json: true, content_type, given };
     match (json, encoded) {
         (Some(_), Some(_)) => {
             let detail = "give payload or payload_base64, not both";
@@ -246,10 +251,6 @@ pub(super) fn read_payload(fields: &mut Fields<'_>) -> ReadPayload {
                     let detail = format!("must be base 64 (RFC 4648 section 4): {error}");
                     fields.fault("payload_base64", "malformed", detail);
                 }
-            }
-            if content_type.is_none() {
-                let detail = "payload_base64 needs a content_type";
-                fields.fault("content_type", "required", detail);
             }
         }
         (None, None) => {}
@@ -314,7 +315,7 @@ pub struct JobPatch {
     /// Any bytes, in base 64; needs a `content_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
-    /// The payload's media type; only together with a payload.
+    /// The payload's media type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Fields of the retry policy; what is absent stays.
@@ -352,16 +353,17 @@ pub fn read_patch(raw: &RawValue, spec: &Spec, max_payload: usize) -> Result<Pat
     if let Some(policy) = &retry {
         check_policy(&mut faults, "#/retry", policy);
     }
-    if payload.bytes.len() > max_payload {
-        let detail = format!("at most {max_payload} bytes are taken (AXLE_MAX_PAYLOAD)");
-        faults.add("#/payload", "too-large", detail);
+    if let Some(content_type) = &payload.content_type {
+        check_content_type(&mut faults, "#", content_type);
     }
+    check_payload(&mut faults, "#", (payload.json, payload.bytes.len()), max_payload);
     faults.into_result(())?;
     let mut changed = spec.clone();
-    if payload.given {
-        changed.content_type = payload.content_type;
+    if payload.given && payload.json != spec.json {
         changed.json = payload.json;
+        changed.content_type = JSON.into();
     }
+    changed.content_type = payload.content_type.unwrap_or(changed.content_type);
     changed.retry = retry.unwrap_or(changed.retry);
     Ok(Patched {
         due_at,

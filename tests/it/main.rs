@@ -1,6 +1,8 @@
 //! The integration tests: one binary, a file per noun, helpers in `support`.
 
 #[cfg(test)]
+mod api;
+#[cfg(test)]
 mod callback_self;
 #[cfg(test)]
 mod callbacks;

@@ -1,0 +1,20 @@
+//! The API over HTTP, on real PostgreSQL: every operation against its document, every refusal, and
+//! what owners do with jobs and queues.
+
+mod auth;
+mod batch;
+mod contract;
+mod fields;
+mod hostile;
+mod idempotency;
+mod lists;
+mod moves;
+mod openapi;
+mod patch;
+mod payloads;
+mod problems;
+mod queues;
+mod recipes;
+mod runs;
+mod tenancy;
+mod validation;

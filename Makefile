@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 LINT := $(TARGET)/lint
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test check fmt bench openapi lint-deploy clean setup toolchain
+.PHONY: help dev test check fmt bench bench-quick openapi lint-deploy clean setup toolchain
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ fmt: toolchain ## format the code
 bench: setup ## measure a release build on this machine
 	$(CARGO) build --locked --release
 	$(TARGET)/release/axle bench
+
+bench-quick: setup ## show in less than a minute that the bench runs; its figures mean nothing
+	$(CARGO) build --locked
+	$(TARGET)/debug/axle bench --quick
 
 openapi: toolchain ## write openapi/openapi.json from the handlers
 	$(CARGO) build --locked

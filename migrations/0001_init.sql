@@ -80,9 +80,12 @@ CREATE TABLE live (
 
 -- The claim: per shard and priority, by due time.
 CREATE INDEX live_due ON live (shard, priority, due_at) WHERE state IN ('PENDING', 'RETRY_WAIT') AND NOT held;
--- The sweep of silent runs. The same rows as state = 'RUNNING'; said so, the index would also serve
--- the statements that settle and renew runs, which must read theirs by key however few runs there
--- were when the table was last analysed.
+-- The sweep of silent runs.
+--
+-- Predicates here and below also keep an index away from statements that do not say as much: `live`
+-- is vacuumed while it is all but empty, and by such statistics any usable index looks as good as
+-- the primary key, even by its second column alone. Only `lease_until <= …` implies this one, only
+-- `team = …` the one on team.
 CREATE INDEX live_lease ON live (shard, lease_until) WHERE lease_until IS NOT NULL;
 -- The sweep of jobs that did not start in time.
 CREATE INDEX live_start_deadline ON live (shard, start_deadline)
@@ -92,7 +95,7 @@ CREATE UNIQUE INDEX live_unique_key ON live (shard, team, unique_key) WHERE uniq
 -- Resuming a paused queue.
 CREATE INDEX live_held ON live (shard, team, queue) WHERE held;
 -- Lists.
-CREATE INDEX live_team ON live (team, state, job_id);
+CREATE INDEX live_team ON live (team, state, job_id) WHERE team IS NOT NULL;
 
 -- How each finished job ended. Inserted once, never updated: a finished job is never re-opened.
 CREATE TABLE done (
@@ -107,7 +110,7 @@ CREATE TABLE done (
     finished_at timestamptz NOT NULL,
     PRIMARY KEY (shard, job_id)
 );
-CREATE INDEX done_team ON done (team, state, job_id);
+CREATE INDEX done_team ON done (team, state, job_id) WHERE team IS NOT NULL;
 
 -- One row per ended run, inserted by whoever ended it. Unique (job, run) is the primary key.
 CREATE TABLE runs (

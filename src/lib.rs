@@ -11,6 +11,7 @@
 //! | room | what it is for |
 //! |---|---|
 //! | [`app`] | starts and stops things: the roles of a server, `axle dev`, the operator's commands |
+//! | [`bench`] | measures this build against the limits of the machine, from outside |
 //! | [`cli`] | the grammar of the command line |
 //! | [`client`] | a typed client of our own API |
 //! | [`http`] | actix only: bytes ↔ engine types; one problem document for every error |
@@ -47,6 +48,7 @@
 //! implementation, no event bus. Hints between processes may all be lost; they cost milliseconds.
 
 pub mod app;
+pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -7,8 +7,9 @@ use super::stop::Stop;
 use super::{
     auth, dev, doctor, migrate, no_database, parts, settings, settings_for_dev, with_database,
 };
+use crate::bench;
 use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::engine::auth::{MintClaims, mint};
 use crate::engine::clock::system_now;
 use crate::http;
@@ -55,6 +56,10 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             let address = parts::reachable(Config::load(flags)?.config.admin_listen);
             healthcheck::ask(address).await?;
             say("ready");
+        }
+        Command::Bench(cli::Bench { quick, json, dir }) => {
+            let options = bench::Options { quick, json, dir, pg_bin: config::pg_bin() };
+            say(&bench::run(&options, complain).await?);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -38,6 +38,8 @@ pub enum Command {
     Doctor,
     /// Ask a running server whether it is ready; for a container's HEALTHCHECK
     Healthcheck,
+    /// Measure this build on this machine, with a PostgreSQL of its own
+    Bench(Bench),
 }
 
 /// `axle dev`.
@@ -52,6 +54,21 @@ pub struct Dev {
     /// Register a real job at the start and show what becomes of it
     #[arg(long)]
     pub r#try: bool,
+}
+
+/// `axle bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// Everything small and once, in less than a minute: shows that it runs, not how fast
+    #[arg(long)]
+    pub quick: bool,
+    /// Also write every figure of every round there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Where the temporary database lives, and so the disk that is measured [default: the system's
+    /// temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// `axle migrate`.

@@ -47,6 +47,11 @@ impl Binaries {
         self.dir.join("postgres")
     }
 
+    /// Another program of the same folder, such as `pgbench`, if it is there.
+    pub(super) fn other(&self, name: &str) -> Option<PathBuf> {
+        Some(self.dir.join(name)).filter(|path| path.is_file())
+    }
+
     /// The program that makes a new data directory.
     pub(super) fn initdb(&self) -> PathBuf {
         self.dir.join("initdb")

@@ -1,7 +1,7 @@
 //! A private PostgreSQL cluster: found, made, started and stopped as one value.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::binaries::{self, Binaries, Wanted};
 use super::error::Error;
@@ -78,6 +78,16 @@ impl Cluster {
     /// The loopback port, the same for as long as this value lives.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The process id of the server while it runs; its other processes are children of this one.
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().and_then(Server::pid)
+    }
+
+    /// Another program of the same PostgreSQL, such as `pgbench`, where it is installed.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.binaries.other(name)
     }
 
     /// The account that the server runs as because this process is root; `None` when it is our own.

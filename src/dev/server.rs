@@ -83,6 +83,11 @@ impl Server {
         }
     }
 
+    /// Its process id, until it was waited for.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Stops the server with a checkpoint, and harder if that takes too long.
     pub(super) async fn stop(mut self) -> Result<(), Error> {
         self.signal(Signal::INT);

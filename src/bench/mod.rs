@@ -1,0 +1,142 @@
+//! `axle bench`: how fast this build is on this machine, and how close to what the machine can do.
+//!
+//! It starts a PostgreSQL of its own with every commit on disk, an API and a puller as processes of
+//! this same program, and a sink; it drives them over loopback only, as any caller would, and
+//! measures the machine's limits in the same run. It uses no inner room of the server, so it
+//! measures nothing that a stranger could not.
+
+mod bare;
+mod delayed;
+mod drain;
+mod enqueue;
+mod figures;
+mod latency;
+mod limits;
+mod machine;
+mod process;
+mod report;
+mod sink;
+mod stage;
+mod usage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::dev::{Cluster, Durability, Options as ClusterOptions};
+use figures::Figures;
+use machine::Machine;
+use stage::Stage;
+
+/// What is asked of a bench.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Everything small and once: it shows that the bench runs, not how fast anything is.
+    pub quick: bool,
+    /// Where to write every figure of every round.
+    pub json: Option<PathBuf>,
+    /// The folder in which the temporary database is made; the system's temporary folder if none is
+    /// named. It decides which disk is measured.
+    pub dir: Option<PathBuf>,
+    /// The folder of PostgreSQL's programs; the usual places if none is named.
+    pub pg_bin: Option<PathBuf>,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// How often everything is measured; the median counts.
+    rounds: usize,
+    /// For how long what has no end of its own is measured.
+    seconds: u32,
+    /// Jobs to fill the queue with, in batches.
+    jobs: usize,
+    /// Jobs in each of the two measurements of latency.
+    timed: usize,
+}
+
+const FULL: Size = Size { rounds: 3, seconds: 4, jobs: 20_000, timed: 300 };
+const QUICK: Size = Size { rounds: 1, seconds: 1, jobs: 2_000, timed: 30 };
+
+/// Measures; `tell` gets a line for each step, and the answer is the table.
+pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
+    let size = if options.quick { QUICK } else { FULL };
+    let scratch = Scratch::new(options.dir.as_deref())?;
+    let cluster = Cluster::start(ClusterOptions {
+        data_dir: scratch.0.join("postgres"),
+        durability: Durability::Full,
+        pg_bin: options.pg_bin.clone(),
+        max_connections: 200,
+        settings: Vec::new(),
+    })
+    .await?;
+    // Whatever ends the measuring drops it, and with it every process it has started.
+    let measured = tokio::select! {
+        measured = Box::pin(measure(&cluster, &scratch.0, size, tell)) => measured,
+        told = told_to_stop() => told,
+    };
+    cluster.stop().await.context("stopping PostgreSQL")?;
+    let (machine, figures) = measured?;
+    if let Some(path) = &options.json {
+        let text = report::json(&machine, &figures, options.quick)?;
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(report::table(&machine, &figures, options.quick))
+}
+
+async fn measure(
+    cluster: &Cluster,
+    scratch: &Path,
+    size: Size,
+    tell: fn(&str),
+) -> anyhow::Result<(Machine, Figures)> {
+    let stage = Stage::start(cluster).await?;
+    let machine = Machine::look(&stage.database).await?;
+    let mut figures = Figures::default();
+    for round in 1..=size.rounds {
+        tell(&format!("round {round} of {}: the machine's limits", size.rounds));
+        limits::measure(&stage, scratch, size.seconds, &mut figures).await.context("limits")?;
+        tell(&format!("round {round} of {}: enqueue and drain", size.rounds));
+        enqueue::single(&stage, size.seconds, &mut figures).await.context("single enqueues")?;
+        enqueue::batches(&stage, size.jobs, &mut figures).await.context("batches")?;
+        drain::measure(&stage, size.jobs, &mut figures).await.context("the drain")?;
+        tell(&format!("round {round} of {}: latency", size.rounds));
+        latency::measure(&stage, size.timed, &mut figures).await.context("latency")?;
+        delayed::measure(&stage, size.timed, &mut figures).await.context("delayed jobs")?;
+        stage.memory(&mut figures);
+    }
+    Ok((machine, figures))
+}
+
+async fn told_to_stop<T>() -> anyhow::Result<T> {
+    let mut term = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    bail!("stopped by a signal; nothing was measured")
+}
+
+/// A folder of our own that is gone when the value is.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(above: Option<&Path>) -> anyhow::Result<Self> {
+        let above = above.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let above = std::path::absolute(above)?;
+        let dir = above.join(format!("axle-bench-{}", std::process::id()));
+        fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
+        Ok(Self(dir))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, dir = %self.0.display(), "the scratch folder stays");
+        }
+    }
+}

@@ -276,7 +276,9 @@ async fn duplicates_within_a_batch_are_met_like_any_other() {
         jobs::create_batch(&engine.ctx, &engine.who, None, (mode, items), |_| Kept::default()).await
     };
     let refused = batch(Batch::Atomic).await;
-    assert!(matches!(refused, Err(Error::Duplicate { .. })), "{refused:?}");
+    let Err(Error::Invalid(invalid)) = &refused else { panic!("{refused:?}") };
+    let [fault] = invalid.0.as_slice() else { panic!("{invalid}") };
+    assert_eq!((fault.pointer.as_str(), fault.code), ("#/jobs/4/unique_key", "duplicate"));
     assert_eq!((count(&engine, "jobs").await, count(&engine, "live").await), (0, 0));
 
     let Ok(Answer::Fresh(answers, _)) = batch(Batch::EachAlone).await else { panic!("taken") };

@@ -11,7 +11,7 @@
 //! | room | what it is for |
 //! |---|---|
 //! | [`app`] | starts and stops things: the roles of a server, `axle dev`, the operator's commands |
-//! | [`bench`] | measures this build against the limits of the machine, from outside |
+//! | [`mod@bench`] | measures this build against the limits of the machine, from outside |
 //! | [`cli`] | the grammar of the command line |
 //! | [`client`] | a typed client of our own API |
 //! | [`http`] | actix only: bytes ↔ engine types; one problem document for every error |

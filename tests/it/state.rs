@@ -7,6 +7,7 @@ use axle::domain::id::{JobId, RunId};
 use axle::domain::job::Reason;
 use axle::domain::state::{Event, MOVES, State};
 use axle::domain::verdict::{Outcome, Spent};
+use axle::engine::jobs::Filter;
 use axle::engine::{Error, clock, moves};
 use axle::store::done::{self, Done};
 use axle::store::idempotency::Kept;
@@ -250,4 +251,27 @@ async fn a_report_of_a_run_that_is_not_going_on_is_stale_in_every_state() {
             assert_eq!(state(&engine, id).await, from, "{name}, {outcome:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_page_shows_each_job_of_the_asked_states_once_and_newest_first() {
+    let engine = Engine::new().await;
+    let mut ids = Vec::new();
+    for name in ["success", "failed", "cancelled", "running, first attempt", "pending"] {
+        ids.insert(0, seed(&engine, name).await);
+    }
+    let page = async |states: &[State], before: Option<JobId>, limit: usize| {
+        let filter = Filter { states: states.to_vec(), ..Filter::default() };
+        let (page, more) =
+            axle::engine::jobs::list(&engine.ctx, &engine.who, &filter, (before, limit))
+                .await
+                .unwrap();
+        (page.iter().map(|job| job.id).collect::<Vec<_>>(), more)
+    };
+    assert_eq!(page(&[], None, 9).await, (ids.clone(), false));
+    assert_eq!(page(&[], None, 2).await, (ids[..2].to_vec(), true));
+    assert_eq!(page(&[], Some(ids[1]), 9).await, (ids[2..].to_vec(), false));
+    let twice = [State::Running, State::Failed, State::Running];
+    assert_eq!(page(&twice, None, 9).await, (vec![ids[1], ids[3]], false));
+    assert_eq!(page(&[State::RetryWait], None, 9).await, (vec![], false));
 }

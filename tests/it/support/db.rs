@@ -191,7 +191,7 @@ fn watch(dir: &Path) -> Child {
         cat
         if read -r pid < "$1/data/postmaster.pid"; then
             kill -QUIT "$pid"
-            for _ in $(seq 100); do kill -0 "$pid" || break; sleep 0.05; done
+            for _ in $(seq 200); do [ -e "$1/data/postmaster.pid" ] || break; sleep 0.05; done
         fi
         rm -rf "$1"
     "#;

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,17 +24,18 @@ const UPKEEP: Duration = Duration::from_secs(5);
 pub fn start(
     listener: TcpListener,
     config: &Config,
-    stop: &Stop,
+    (serving, stop): (&Arc<AtomicBool>, &Stop),
 ) -> anyhow::Result<(ServerHandle, JoinHandle<()>)> {
     let prometheus = install_metrics();
     let settings = store_settings(config, "health");
-    let draining = Arc::clone(&stop.draining);
+    let (serving, draining) = (Arc::clone(serving), Arc::clone(&stop.draining));
     let (sender, receiver) = std::sync::mpsc::channel();
     let serve = move || {
         let run = async {
             let render = prometheus.clone();
             let health = Health {
                 probe: Probe::new(&settings)?,
+                serving,
                 draining,
                 metrics: Arc::new(move || render.render()),
             };

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -51,7 +52,8 @@ pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpList
 
 /// Runs until `stop`, then finishes what it has begun within the grace.
 pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Result<()> {
-    let (admin, admin_thread) = admin::start(launch.admin, config, stop)?;
+    let serving = Arc::new(AtomicBool::new(false));
+    let (admin, admin_thread) = admin::start(launch.admin, config, (&serving, stop))?;
     let ctx = tokio::select! {
         ctx = parts::ctx(config, "server") => ctx?,
         // Told to stop while it still waits for its database: there is nothing to finish.
@@ -83,6 +85,7 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
         }
         None => None,
     };
+    serving.store(true, Ordering::Relaxed);
     tracing::info!(roles = ?config.roles, "serving");
     stop.token.cancelled().await;
     let answer_the_rest = async {

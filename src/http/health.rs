@@ -17,6 +17,8 @@ use crate::engine::health::{Probe, check_database};
 pub struct Health {
     /// Looks at the database over a connection of its own.
     pub probe: Probe,
+    /// Set when the process has begun its work.
+    pub serving: Arc<AtomicBool>,
     /// Set when the process has been told to stop.
     pub draining: Arc<AtomicBool>,
     /// Renders the metrics.
@@ -32,7 +34,7 @@ pub fn serve(listener: TcpListener, health: Health) -> std::io::Result<actix_web
         App::new()
             .app_data(web::Data::new(health.clone()))
             .route("/livez", web::get().to(live))
-            .route("/startupz", web::get().to(live))
+            .route("/startupz", web::get().to(started))
             .route("/readyz", web::get().to(ready))
             .route("/metrics", web::get().to(metrics))
     })
@@ -44,6 +46,14 @@ pub fn serve(listener: TcpListener, health: Health) -> std::io::Result<actix_web
 
 async fn live() -> &'static str {
     "ok\n"
+}
+
+async fn started(health: web::Data<Health>) -> HttpResponse {
+    if health.serving.load(Ordering::Relaxed) {
+        HttpResponse::Ok().body("started\n")
+    } else {
+        HttpResponse::ServiceUnavailable().body("starting\n")
+    }
 }
 
 #[derive(Serialize)]
@@ -58,9 +68,14 @@ async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse 
         Ok(Err(reason)) => reason,
         Err(_elapsed) => "no answer within a second".to_owned(),
     };
-    let draining = health.draining.load(Ordering::Relaxed);
-    let process = if draining { "draining" } else { "ok" };
-    let is_ready = database == "ok" && !draining;
+    let process = if health.draining.load(Ordering::Relaxed) {
+        "draining"
+    } else if health.serving.load(Ordering::Relaxed) {
+        "ok"
+    } else {
+        "starting"
+    };
+    let is_ready = database == "ok" && process == "ok";
     let status = if is_ready { "ready" } else { "not ready" };
     let checks = [("database", database), ("process", process.to_owned())].into();
     let report = Report { status, checks };

@@ -153,6 +153,8 @@ async fn a_process_that_still_waits_for_its_database_can_be_stopped() {
     let mut server = Server::launch(&nowhere, "all", &[]);
     server.err.with("waiting for the database").await;
     server.wait_ready(false).await;
+    assert_eq!(server.admin("/startupz").await, Some((503, "starting\n".to_owned())));
+    assert_eq!(server.admin("/livez").await, Some((200, "ok\n".to_owned())));
     let told = Instant::now();
     server.signal(Signal::TERM);
     let status = server.ended(PATIENCE).await;

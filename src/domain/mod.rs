@@ -12,5 +12,6 @@ pub mod principal;
 pub mod queue;
 pub mod retry;
 pub mod run;
+pub mod schedule;
 pub mod state;
 pub mod verdict;

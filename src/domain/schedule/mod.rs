@@ -4,6 +4,7 @@
 //! Pure, as the room is: every question says from when. The way of an answer: `cron`/`rule` hold
 //! what was asked for; `civil` and `times` name local times; `walk` turns them into instants;
 //! `timetable` puts it together. Nothing here decides about jobs, overlap or catch-up.
+//! No other room uses these rules yet: the API and the engine of schedules are to be built on them.
 
 pub mod calendar;
 pub mod changes;

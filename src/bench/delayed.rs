@@ -18,6 +18,8 @@ const SPREAD: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the sink is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often the two clocks are read together: a process can lose its CPU between two readings.
+const READINGS: usize = 10;
 
 /// Registers `jobs` jobs that are due one after the other, evenly apart.
 pub(super) async fn measure(
@@ -67,15 +69,26 @@ struct Origin {
 
 impl Origin {
     /// To the microsecond, as due times are kept. The monotonic clock is read last: whatever passes
-    /// between the two readings makes a job look earlier than it was, never later.
+    /// between the two readings makes a job look earlier than it was, never later. So the pair is
+    /// taken between which the least passed.
     #[expect(
         clippy::disallowed_methods,
         reason = "due times are said in the database's wall clock"
     )]
     fn now() -> Self {
-        let wall = Utc::now();
-        let wall = DateTime::from_timestamp_micros(wall.timestamp_micros()).unwrap_or(wall);
-        Self { wall, monotonic: Instant::now() }
+        let read = || {
+            let before = Instant::now();
+            let wall = Utc::now();
+            let monotonic = Instant::now();
+            (monotonic - before, Self { wall, monotonic })
+        };
+        let tighter = |best: (Duration, Self), next: (Duration, Self)| {
+            if next.0 < best.0 { next } else { best }
+        };
+        let (_, mut origin) = (1..READINGS).map(|_| read()).fold(read(), tighter);
+        let micros = origin.wall.timestamp_micros();
+        origin.wall = DateTime::from_timestamp_micros(micros).unwrap_or(origin.wall);
+        origin
     }
 
     fn instant(&self, after: Duration) -> String {

@@ -81,12 +81,18 @@ impl Plan {
         let begin = format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE asked AS {text}");
         client.batch_execute(&begin).await.unwrap();
         let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
-        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked{arguments}");
+        let plan = Self::explain(client, name, &format!("asked{arguments}")).await;
+        client.batch_execute("ROLLBACK; DEALLOCATE asked").await.unwrap();
+        plan
+    }
+
+    /// Executes what was prepared under EXPLAIN.
+    async fn explain(client: &Client, name: &str, execute: &str) -> Self {
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {execute}");
         let row = match client.query_one(&explain, &[]).await {
             Ok(row) => row,
             Err(error) => panic!("{name}: {error:?}"),
         };
-        client.batch_execute("ROLLBACK; DEALLOCATE asked").await.unwrap();
         let document: Value = row.get(0);
         let root = &document[0]["Plan"];
         let pages =
@@ -141,7 +147,7 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
         (
             statement!("live/claim"),
             format!("{shard}, {now}, 100, {now}, 'p'"),
-            &["live_due", "jobs_pkey", "live_pkey"],
+            &["live_due", "jobs_pkey"],
         ),
         (statement!("live/next_due"), format!("{shard}"), &["live_due"]),
         (statement!("live/lock"), format!("{shard}, {ids}"), &["live_pkey"]),
@@ -259,4 +265,56 @@ async fn pages_of_a_list_are_read_off_an_index_whatever_their_states() {
         // Per row: the index and the rows of `live` or `done`, of `jobs` and of `runs`.
         assert!(plan.pages < 51 * 30, "{states}: reads {} pages", plan.pages);
     }
+}
+
+/// What was there was finished and vacuumed away: by its statistics nothing will ever be there.
+const DRAINED: &str = "
+    INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, updated_at)
+    SELECT 60, gen_random_uuid(), 'acme', 'default', 'PENDING', 5, now(), now()
+      FROM generate_series(1, 500);
+    DELETE FROM live;";
+/// Twenty thousand due jobs, evenly over the shards.
+const FILL_DUE: &str = "
+    INSERT INTO jobs (shard, job_id, team, queue, spec, payload, due_at, priority, created_at)
+    SELECT shard, gen_random_uuid(), 'acme', 'default', '{}', '', '2026-11-30', 5, '2026-11-30'
+      FROM shards, generate_series(1, 312);
+    INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, updated_at)
+    SELECT shard, job_id, team, queue, 'PENDING', 5, due_at, due_at FROM jobs;";
+
+#[tokio::test]
+async fn plans_made_on_drained_tables_serve_full_ones() {
+    let client = Db::new().await.connect().await;
+    // As every connection of ours is opened, and with the plan that it comes to after a few uses.
+    let session =
+        "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
+    client.batch_execute(session).await.unwrap();
+    client.batch_execute(DRAINED).await.unwrap();
+    for table in ["live", "jobs"] {
+        client.batch_execute(&format!("VACUUM ANALYZE {table}")).await.unwrap();
+    }
+    let now = "'2026-12-01'";
+    let cases = [
+        // Per job: its entries in two indexes, its rows, and the new version's four index entries.
+        (statement!("live/claim"), format!("(60, {now}, 100, {now}, 'p')"), 100 * 40),
+        // 64 shards, ten priorities, three levels of an index.
+        (statement!("live/next_dues"), String::new(), 64 * 10 * 4),
+        (statement!("sweep/look"), format!("({now})"), 64 * 10 * 4),
+        // And up to a hundred rows counted for each.
+        (statement!("sweep/gauges"), format!("({now})"), 64 * 100 + 64 * 10 * 4),
+    ];
+    for (place, ((_, text), arguments, _)) in cases.iter().enumerate() {
+        let planned = format!("PREPARE s{place} AS {text}; EXECUTE s{place}{arguments}");
+        client.batch_execute(&planned).await.unwrap();
+    }
+    client.batch_execute(FILL_DUE).await.unwrap();
+    let mut faults = Vec::new();
+    for (place, ((name, _), arguments, most)) in cases.iter().enumerate() {
+        client.batch_execute("BEGIN").await.unwrap();
+        let plan = Plan::explain(&client, name, &format!("s{place}{arguments}")).await;
+        client.batch_execute("ROLLBACK").await.unwrap();
+        if !plan.scanned().is_empty() || plan.pages > *most {
+            faults.push(format!("{name}: scans {:?}, {} pages", plan.scanned(), plan.pages));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
 }

@@ -2,12 +2,14 @@
 -- first, then by due time. Comes back with all that a run needs.
 --   The MATERIALIZED sub-select runs once whatever the plan, so LIMIT holds (bug B093).
 --   Priorities are compared by equality inside the index, so future jobs cost nothing.
+--   The rows locked are found again by their place, and their definitions one by one (OFFSET 0):
+--   a plan made while the tables were empty would join by shard alone and read all of it.
 --   A paused queue's jobs are passed over; the sweep sets them aside (hold.sql).
 WITH due AS MATERIALIZED (
-    SELECT head.job_id
+    SELECT head.job_id, head.place
       FROM generate_series(9, 0, -1) AS level(priority)
      CROSS JOIN LATERAL (
-            SELECT c.job_id
+            SELECT c.job_id, c.ctid AS place
               FROM live c
              WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
                AND c.priority = level.priority::smallint AND c.due_at <= $2
@@ -23,8 +25,12 @@ UPDATE live l
        puller = $5, claimed_at = $2, updated_at = $2,
        sent_at = NULL, heartbeat_at = NULL, http_status = NULL, progress = NULL
   FROM due
-  JOIN jobs j ON j.shard = $1 AND j.job_id = due.job_id
- WHERE l.shard = $1 AND l.job_id = due.job_id
+ CROSS JOIN LATERAL (
+        SELECT d.due_at, d.spec, d.payload
+          FROM jobs d
+         WHERE d.shard = $1 AND d.job_id = due.job_id
+        OFFSET 0) j
+ WHERE l.shard = $1 AND l.ctid = due.place AND l.job_id = due.job_id
    AND l.state IN ('PENDING', 'RETRY_WAIT')
 RETURNING l.job_id, l.fence, l.team, l.queue, l.attempt, l.failures, l.lost, l.due_at, l.priority,
           j.due_at AS first_due_at, j.spec, j.payload

@@ -85,7 +85,7 @@ pub enum Error {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Busy(text) => Self::Busy(text),
+            store::Error::Busy(text) | store::Error::Locked(text) => Self::Busy(text),
             store::Error::Broken(text) => Self::Broken(text),
             // Every expected duplicate is met by its statement; another one is a fault of ours.
             store::Error::Duplicate { constraint } => {

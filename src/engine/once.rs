@@ -79,7 +79,7 @@ pub async fn once<T>(
         Ok(true) => {}
         Ok(false) => return replay(&session, key).await,
         // Waited for the first request as long as a lock may be waited for.
-        Err(store::Error::Busy(_)) => return Err(Error::KeyInFlight),
+        Err(store::Error::Locked(_)) => return Err(Error::KeyInFlight),
         Err(error) => return Err(error.into()),
     }
     let done = finish(&session, work(&session).await).await?;

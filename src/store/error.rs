@@ -13,7 +13,10 @@ pub enum Error {
         /// The constraint's or index's name.
         constraint: String,
     },
-    /// Not now: no connection, a lock held too long, a deadlock, the database starting, read-only
+    /// Somebody held a lock for longer than a lock is waited for.
+    #[error("a row is locked: {0}")]
+    Locked(String),
+    /// Not now: no connection, a deadlock, the database starting, read-only
     /// or away. What was asked may or may not have happened if it was a commit; asking again is
     /// right for whoever can.
     #[error("the database is busy or away: {0}")]
@@ -38,6 +41,7 @@ impl Error {
         match self {
             Self::Broken(text) => Self::Broken(format!("{statement}: {text}")),
             Self::Busy(text) => Self::Busy(format!("{statement}: {text}")),
+            Self::Locked(text) => Self::Locked(format!("{statement}: {text}")),
             Self::Duplicate { constraint } => Self::Duplicate { constraint },
         }
     }
@@ -57,6 +61,9 @@ impl From<tokio_postgres::Error> for Error {
         if *db.code() == SqlState::UNIQUE_VIOLATION {
             return Self::Duplicate { constraint: db.constraint().unwrap_or_default().to_owned() };
         }
+        if *db.code() == SqlState::LOCK_NOT_AVAILABLE {
+            return Self::Locked(text);
+        }
         if is_passing(db.code()) { Self::Busy(text) } else { Self::Broken(text) }
     }
 }
@@ -67,7 +74,7 @@ impl From<PoolError> for Error {
             PoolError::Backend(error) => match Self::from(error) {
                 // A server that refuses the connection (too many, starting, wrong password) is away
                 // for everybody who asks; the log says why.
-                Self::Broken(text) | Self::Busy(text) => Self::Busy(text),
+                Self::Broken(text) | Self::Busy(text) | Self::Locked(text) => Self::Busy(text),
                 duplicate @ Self::Duplicate { .. } => duplicate,
             },
             PoolError::Timeout(_) => Self::Busy("no connection became free in time".into()),
@@ -79,11 +86,11 @@ impl From<PoolError> for Error {
 }
 
 /// The classes of scale.md section 6 that pass by themselves: connection, resources, operator
-/// intervention, system errors, serialization, locks, and a primary that became read-only.
+/// intervention, system errors, serialization, and a primary that became read-only.
 fn is_passing(code: &SqlState) -> bool {
     let code = code.code();
     ["08", "53", "57", "58", "40"].iter().any(|class| code.starts_with(class))
-        || matches!(code, "55P03" | "25006" | "25P03")
+        || matches!(code, "25006" | "25P03")
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {

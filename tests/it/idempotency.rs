@@ -11,8 +11,8 @@ use axle::domain::verdict::Outcome;
 use axle::engine::jobs::{self, Batch, Item};
 use axle::engine::once::{self, Answer, Key, Request, once};
 use axle::engine::register::Registered;
-use axle::engine::{Error, clock, moves, place};
-use axle::store::idempotency::Kept;
+use axle::engine::{Ctx, Error, clock, moves, place};
+use axle::store::idempotency::{self, Kept};
 use axle::store::live;
 use futures_util::future::join_all;
 use tokio::sync::Notify;
@@ -352,4 +352,22 @@ async fn a_unique_key_is_met_in_its_own_shard_whatever_the_idempotency_key() {
     let answer = create(&engine, &engine.who, Some(&key), keyed("order-42")).await.unwrap();
     let Answer::Fresh(Registered::New(job), _) = answer else { panic!("{answer:?}") };
     assert_eq!(job.id.shard(), shard);
+}
+
+#[tokio::test]
+async fn a_key_that_is_held_too_long_is_in_flight_and_a_database_that_refuses_is_not() {
+    let engine = Engine::new().await;
+    let key = key(&engine, &engine.who, "{}", "held");
+    let first = engine.store.session().await.unwrap();
+    assert!(idempotency::take(&first, &key, engine.clock.now()).await.unwrap());
+    let second = create(&engine, &engine.who, Some(&key), job(URL)).await;
+    assert!(matches!(second, Err(Error::KeyInFlight)), "{second:?}");
+    first.rollback().await;
+
+    let name: String = engine.db.ask("SELECT current_database() AS name").await.get("name");
+    let refuse = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = on");
+    engine.db.execute(&refuse).await;
+    let ctx = Ctx { store: engine.db.another_store(), ..engine.ctx.clone() };
+    let refused = jobs::create(&ctx, &engine.who, Some(&key), job(URL), render).await;
+    assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
 }

@@ -20,26 +20,45 @@ use crate::store::live::{self, Live};
 use crate::store::{Session, events, idempotency, jobs, queues, sweep};
 use crate::telemetry::metrics as names;
 
-/// One step: ends what is overdue, in every shard that has something.
+/// One step: ends what is overdue, in every shard that has something. A shard that fails, because of
+/// a row that cannot be read or a node that is down, keeps none of the others waiting (bug B077); the
+/// step then ends with its error.
 pub async fn step(ctx: &Ctx, period: Duration) -> Result<Duration, Error> {
     let now = ctx.clock.now();
     let work = sweep::look(&ctx.store, now).await?;
     let mut more = false;
-    for shard in work {
-        if shard.overdue {
-            more |= overdue(ctx, shard.shard, now).await? == BATCH;
-        }
-        if shard.unstarted {
-            more |= unstarted(ctx, shard.shard, now).await? == BATCH;
-        }
-        if shard.expired_keys {
-            idempotency::prune(&ctx.store, shard.shard, now, limit()).await?;
+    let mut failed = None;
+    for work in work {
+        match shard(ctx, work, now).await {
+            Ok(left) => more |= left,
+            Err(error) => {
+                tracing::warn!(shard = work.shard.0, %error, "a shard could not be swept");
+                failed = Some(error);
+            }
         }
     }
     queues(ctx, now).await?;
     gauges(ctx, now).await?;
-    // A full batch means that there is more, and waiting would let it grow.
-    Ok(if more { Duration::ZERO } else { period })
+    match failed {
+        Some(error) => Err(error),
+        // A full batch means that there is more, and waiting would let it grow.
+        None => Ok(if more { Duration::ZERO } else { period }),
+    }
+}
+
+/// Sweeps one shard; returns whether there is more than one batch.
+async fn shard(ctx: &Ctx, work: sweep::Work, now: DateTime<Utc>) -> Result<bool, Error> {
+    let mut more = false;
+    if work.overdue {
+        more |= overdue(ctx, work.shard, now).await? == BATCH;
+    }
+    if work.unstarted {
+        more |= unstarted(ctx, work.shard, now).await? == BATCH;
+    }
+    if work.expired_keys {
+        idempotency::prune(&ctx.store, work.shard, now, limit()).await?;
+    }
+    Ok(more)
 }
 
 /// Sets jobs of paused queues aside, and gives those of resumed ones back.

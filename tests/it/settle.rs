@@ -8,8 +8,8 @@ use axle::domain::job::{Completion, Reason};
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::settle::{self, News, Settled};
-use axle::engine::{Error, callbacks, clock, journal, run_token};
-use axle::store::live::Acceptance;
+use axle::engine::{Error, callbacks, clock, journal, run_token, sweep};
+use axle::store::live::{self, Acceptance};
 
 use crate::support::engine::{Engine, FAILED, LEASE, REFUSED, SHARD, With as _, ended, job};
 
@@ -305,4 +305,38 @@ async fn b061_a_heartbeat_before_the_answer_was_read_is_welcome() {
     engine.pass(LEASE.saturating_sub(SECOND));
     engine.sweep().await;
     assert_eq!(engine.get(run.job).await.state(), State::Running);
+}
+
+#[tokio::test]
+async fn b077_a_shard_that_cannot_be_swept_keeps_no_other_waiting() {
+    let engine = Engine::new().await;
+    let mut jobs = Vec::new();
+    for key in 0..12 {
+        let new = job(URL).with(|job| job.unique_key = Some(format!("key-{key}")));
+        jobs.push(engine.enqueue(new).await.id);
+    }
+    let session = engine.store.session().await.unwrap();
+    let now = engine.clock.now();
+    jobs.sort_by_key(|id| id.shard());
+    for id in &jobs {
+        let times = (now, clock::after(now, LEASE));
+        live::claim(&session, id.shard(), ("test", 12), times).await.unwrap();
+    }
+    // Whichever way the sweep goes through the shards, a broken one comes before the others.
+    let (first, last) = (jobs[0].shard(), jobs[11].shard());
+    let (broken, sound): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|id| [first, last].contains(&id.shard()));
+    assert!(!sound.is_empty(), "the keys fall into more than two shards");
+    let spec = "UPDATE jobs SET spec = '{}' WHERE shard IN";
+    engine.db.execute(&format!("{spec} ({}, {})", first.0, last.0)).await;
+    engine.pass(LEASE + SECOND);
+
+    assert!(sweep::step(&engine.ctx, SECOND).await.is_err());
+    for id in sound {
+        assert_eq!(engine.get(id).await.state(), State::RetryWait);
+    }
+    let ids: Vec<_> = broken.iter().map(|id| format!("'{}'", id.uuid())).collect();
+    let running = "SELECT count(*) AS rows FROM live WHERE state = 'RUNNING' AND job_id IN";
+    let left: i64 = engine.db.ask(&format!("{running} ({})", ids.join(","))).await.get("rows");
+    assert_eq!(usize::try_from(left).unwrap(), broken.len());
 }

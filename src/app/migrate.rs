@@ -1,14 +1,23 @@
 //! `axle migrate`.
 
+use std::time::Duration;
+
 use crate::config::Config;
 use crate::store::migrate::{self, Applied};
-use crate::store::{Error, Store};
+use crate::store::{Error, Store, StoreSettings};
 
 use super::parts::store_settings;
 
+/// A migration may have to build an index over a large table.
+const PATIENCE: Duration = Duration::from_hours(6);
+
 /// Applies what is pending; returns one line for each migration applied.
 pub async fn up(config: &Config) -> anyhow::Result<Vec<String>> {
-    let store = Store::new(&store_settings(config, "migrate"))?;
+    let patient = StoreSettings {
+        statement_timeout: PATIENCE.max(config.statement_timeout),
+        ..store_settings(config, "migrate")
+    };
+    let store = Store::new(&patient)?;
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
     let applied = migrate::up(&store, key).await?;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::every::{back_off, every};
@@ -15,6 +15,8 @@ use crate::store::hints;
 
 /// The pause between two notifications of one process.
 const PAUSE: Duration = Duration::from_millis(20);
+/// A connection that was up for so long was no failed attempt.
+const LASTED: Duration = Duration::from_secs(10);
 /// How often a listening connection is replaced, so that none holds back vacuum for long (B097).
 const RECYCLE: Duration = Duration::from_mins(30);
 
@@ -37,20 +39,24 @@ async fn tell_once(ctx: &Ctx) -> Result<Duration, Error> {
 pub async fn listen(ctx: Ctx, stop: CancellationToken) {
     let mut errors = 0;
     while !stop.is_cancelled() {
+        let began = Instant::now();
         let heard = tokio::select! {
             () = stop.cancelled() => return,
             () = sleep(RECYCLE) => Ok(()),
             ended = hear(&ctx) => ended,
         };
         if let Err(error) = heard {
-            errors += 1;
+            // One that has lasted was a good one.
+            errors = if began.elapsed() > LASTED { 1 } else { errors + 1 };
             tracing::debug!(%error, errors, "the listening connection ended");
             sleep(back_off(errors)).await;
         } else {
             errors = 0;
         }
-        // Hints may have been missed in between: look at everything.
-        ctx.wake.here().nudge();
+        // Hints may have been missed in between: every shard is worth a claim.
+        for shard in ctx.shards.iter() {
+            ctx.wake.due_here(*shard, ctx.clock.now());
+        }
     }
 }
 

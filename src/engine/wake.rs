@@ -51,11 +51,6 @@ impl Mailbox {
     pub async fn news(&self) {
         self.news.notified().await;
     }
-
-    /// Wakes whoever waits, without a hint.
-    pub fn nudge(&self) {
-        self.news.notify_one();
-    }
 }
 
 impl Wake {

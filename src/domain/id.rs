@@ -22,10 +22,6 @@ const SHARD_BITS: u32 = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shard(pub i32);
 
-/// The identity of a job. Text form: `job_` and 26 characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JobId(Uuid);
-
 /// The identity of a run: its job, and the fence that the claim gave it (1 for the first claim).
 /// Text form: `run_`, the job's 26 characters, `_` and the fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,37 +37,56 @@ pub struct RunId {
 #[error("not an id of this kind")]
 pub struct NotAnId;
 
+/// An identity of 128 bits with a prefix of its own.
+macro_rules! id {
+    ($name:ident, $prefix:literal, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new id for `shard`, made of an instant and 64 random bits.
+            pub fn new(now: DateTime<Utc>, shard: Shard, random: u64) -> Self {
+                Self(compose(now, shard, random))
+            }
+
+            /// Reads the column's value.
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The column's value.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+
+            /// The shard in which it lives.
+            pub fn shard(self) -> Shard {
+                let low = self.0.as_u128() & ((1 << SHARD_BITS) - 1);
+                Shard(i32::try_from(low).unwrap_or(0))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), encode(self.0))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                decode(text.strip_prefix($prefix).ok_or(NotAnId)?).map(Self)
+            }
+        }
+    };
+}
+
+id!(JobId, "job_", "The identity of a job. Text form: `job_` and 26 characters.");
+id!(ScheduleId, "sch_", "The identity of a schedule. Text form: `sch_` and 26 characters.");
+
 impl JobId {
-    /// A new id for `shard`, made of an instant and 64 random bits.
-    pub fn new(now: DateTime<Utc>, shard: Shard, random: u64) -> Self {
-        let millis = u128::from(now.timestamp_millis().max(0).unsigned_abs());
-        let [random_high, random_low] = [u128::from(random >> 48), u128::from(random)];
-        let shard = u128::from(shard.0.unsigned_abs()) & ((1 << SHARD_BITS) - 1);
-        let value = (millis << 80)                                // 48 bits: the time
-            | (0x7 << 76)                                         //  4 bits: version 7
-            | ((random_high & 0xfff) << 64)                       // 12 bits: random
-            | (0b10 << 62)                                        //  2 bits: variant
-            | ((random_low << SHARD_BITS) & ((1 << 62) - 1))      // 50 bits: random
-            | shard; //                                              12 bits: the shard
-        Self(Uuid::from_u128(value))
-    }
-
-    /// Reads the column's value.
-    pub const fn from_uuid(uuid: Uuid) -> Self {
-        Self(uuid)
-    }
-
-    /// The column's value.
-    pub const fn uuid(self) -> Uuid {
-        self.0
-    }
-
-    /// The shard in which the job lives.
-    pub fn shard(self) -> Shard {
-        let low = self.0.as_u128() & ((1 << SHARD_BITS) - 1);
-        Shard(i32::try_from(low).unwrap_or(0))
-    }
-
     /// The smallest id that a job created at `at` or later can have: for `since` and `until`.
     pub fn floor(at: DateTime<Utc>) -> Uuid {
         Uuid::from_u128(u128::from(at.timestamp_millis().max(0).unsigned_abs()) << 80)
@@ -85,24 +100,9 @@ impl RunId {
     }
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "job_{}", encode(self.0))
-    }
-}
-
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "run_{}_{}", encode(self.job.0), self.fence)
-    }
-}
-
-impl FromStr for JobId {
-    type Err = NotAnId;
-
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let digits = text.strip_prefix("job_").ok_or(NotAnId)?;
-        decode(digits).map(Self)
     }
 }
 
@@ -120,6 +120,20 @@ impl FromStr for RunId {
         let fence = fence.parse().or(Err(NotAnId))?;
         Ok(Self { job, fence })
     }
+}
+
+/// Time, version, random bits, variant, random bits, shard.
+fn compose(now: DateTime<Utc>, shard: Shard, random: u64) -> Uuid {
+    let millis = u128::from(now.timestamp_millis().max(0).unsigned_abs());
+    let [random_high, random_low] = [u128::from(random >> 48), u128::from(random)];
+    let shard = u128::from(shard.0.unsigned_abs()) & ((1 << SHARD_BITS) - 1);
+    let value = (millis << 80)                                // 48 bits: the time
+        | (0x7 << 76)                                         //  4 bits: version 7
+        | ((random_high & 0xfff) << 64)                       // 12 bits: random
+        | (0b10 << 62)                                        //  2 bits: variant
+        | ((random_low << SHARD_BITS) & ((1 << 62) - 1))      // 50 bits: random
+        | shard; //                                              12 bits: the shard
+    Uuid::from_u128(value)
 }
 
 /// 128 bits as 26 characters, most significant first, so that texts sort as the ids do.

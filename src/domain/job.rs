@@ -11,7 +11,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::id::JobId;
+use super::id::{JobId, ScheduleId};
 use super::principal::Team;
 use super::retry::RetryPolicy;
 use super::run::{LastRun, Progress};
@@ -104,6 +104,26 @@ pub struct NewJob {
     pub tags: BTreeMap<String, String>,
     /// The finished job that this one repeats.
     pub rerun_of: Option<JobId>,
+    /// The schedule that makes it, if one does.
+    pub fire: Option<FireOf>,
+}
+
+impl NewJob {
+    /// The state in which it begins.
+    pub fn first_state(&self) -> State {
+        if self.fire.is_some_and(|fire| fire.waits) { State::Waiting } else { State::Pending }
+    }
+}
+
+/// Which slot of which schedule a job was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FireOf {
+    /// The schedule.
+    pub schedule: ScheduleId,
+    /// The nominal fire time.
+    pub at: DateTime<Utc>,
+    /// Whether it waits for an earlier job of the schedule.
+    pub waits: bool,
 }
 
 /// Why a job ended as it did. A code for machines; [`Reason::as_str`] is its word.
@@ -189,6 +209,10 @@ pub struct Asked {
     pub tags: BTreeMap<String, String>,
     /// The finished job that this one repeats.
     pub rerun_of: Option<JobId>,
+    /// The schedule that made it.
+    pub schedule_id: Option<ScheduleId>,
+    /// The nominal fire time that it was made for.
+    pub fire_at: Option<DateTime<Utc>>,
     /// Grows with every change by its owner; from 1.
     pub version: i32,
     /// When it was registered.
@@ -248,12 +272,15 @@ impl Job {
             owner_service: new.owner_service.clone(),
             tags: new.tags.clone(),
             rerun_of: new.rerun_of,
+            schedule_id: new.fire.map(|fire| fire.schedule),
+            fire_at: new.fire.map(|fire| fire.at),
             version: 1,
             created_at: now,
         };
+        let state = new.first_state();
         let standing = Standing {
-            state: Some(State::Pending),
-            next_attempt_at: Some(due_at),
+            state: Some(state),
+            next_attempt_at: (state == State::Pending).then_some(due_at),
             updated_at: Some(now),
             ..Standing::default()
         };

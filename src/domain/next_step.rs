@@ -9,7 +9,7 @@ use super::state::State;
 pub fn next_step(job: &Job, now: DateTime<Utc>) -> String {
     let standing = &job.standing;
     match job.state() {
-        State::Waiting => "waits for other jobs to finish".into(),
+        State::Waiting => "waits for an earlier job of its schedule to finish".into(),
         State::Pending | State::RetryWait if standing.held => {
             format!("waits: the queue {:?} is paused; resume it to go on", job.asked.queue)
         }
@@ -129,6 +129,7 @@ mod tests {
             owner_service: None,
             tags: BTreeMap::new(),
             rerun_of: None,
+            fire: None,
         };
         let now = at("2026-11-30T14:00:00Z");
         let team = Team::parse("acme").unwrap();

@@ -163,6 +163,10 @@ async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, 
         (name("axle-callback-url"), run_token::callback_url(ctx, job.run)),
     ];
     headers.extend(framing);
+    if let Some((schedule, fire_at)) = job.fire {
+        headers.push((name("axle-schedule-id"), schedule.to_string()));
+        headers.push((name("axle-fire-at"), instant(fire_at)));
+    }
     if job.run.fence > 1 {
         match runs::previous(&ctx.store, job.run.job).await {
             Ok(Some((status, error))) => {

@@ -159,6 +159,7 @@ fn again(job: &Job) -> NewJob {
         owner_service: asked.owner_service.clone(),
         tags: asked.tags.clone(),
         rerun_of: Some(job.id),
+        fire: None,
     }
 }
 

@@ -220,11 +220,9 @@ fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), Strin
             text()?;
             filter.tag = Some((key.to_owned(), value.to_owned()));
         }
-        // No schedule has made a job yet; a well-formed id simply finds none.
         "schedule_id" => {
-            let id = value.strip_prefix("sch_").map(|digits| format!("job_{digits}"));
-            let id = id.and_then(|id| id.parse::<JobId>().ok());
-            filter.schedule_id = Some(id.ok_or("must be the id of a schedule")?.uuid());
+            let id = value.parse().or(Err("must be the id of a schedule"))?;
+            filter.schedule_id = Some(id);
         }
         "since" => filter.since = Some(read_instant(value)?),
         "until" => filter.until = Some(read_instant(value)?),

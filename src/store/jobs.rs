@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::runs::read_error;
 use super::{Error, Session, Store, live, sql};
-use crate::domain::id::{JobId, Shard};
+use crate::domain::id::{JobId, ScheduleId, Shard};
 use crate::domain::job::{Asked, Job, NewJob, Reason, Spec, Standing};
 use crate::domain::principal::Team;
 use crate::domain::run::{LastRun, Progress, RunState};
@@ -31,7 +31,7 @@ pub struct Filter {
     /// Of this owner.
     pub owner_service: Option<String>,
     /// Made by this schedule.
-    pub schedule_id: Option<Uuid>,
+    pub schedule_id: Option<ScheduleId>,
     /// Created at this instant or later.
     pub since: Option<DateTime<Utc>>,
     /// Created before this instant.
@@ -72,6 +72,8 @@ pub async fn insert(
     let owners: Vec<_> = new.iter().map(|n| n.owner_service.as_deref()).collect();
     let tags: Vec<_> = new.iter().map(|n| (!n.tags.is_empty()).then_some(Json(&n.tags))).collect();
     let reruns: Vec<_> = new.iter().map(|n| n.rerun_of.map(JobId::uuid)).collect();
+    let schedules: Vec<_> = new.iter().map(|n| n.fire.map(|fire| fire.schedule.uuid())).collect();
+    let fires: Vec<_> = new.iter().map(|n| n.fire.map(|fire| fire.at)).collect();
     let params: super::Params<'_> = &[
         &shard.0,
         &ids,
@@ -87,6 +89,8 @@ pub async fn insert(
         &owners,
         &tags,
         &reruns,
+        &schedules,
+        &fires,
         &now,
     ];
     session.query(sql!("jobs/insert"), params).await.map(drop)
@@ -122,7 +126,7 @@ pub async fn list(
         &filter.name,
         &filter.owner_service,
         &tag,
-        &filter.schedule_id,
+        &filter.schedule_id.map(ScheduleId::uuid),
         &limit,
     ];
     store.query(sql!("jobs/list"), params).await?.iter().map(read).collect()
@@ -175,6 +179,7 @@ fn read(row: &Row) -> Result<Job, Error> {
     let payload: Option<Vec<u8>> = row.try_get("payload")?;
     let tags: Option<Json<BTreeMap<String, String>>> = row.try_get("tags")?;
     let rerun_of: Option<Uuid> = row.try_get("rerun_of")?;
+    let schedule_id: Option<Uuid> = row.try_get("schedule_id")?;
     Ok(Job {
         id: JobId::from_uuid(row.try_get("job_id")?),
         team: live::read_team(row)?,
@@ -190,6 +195,8 @@ fn read(row: &Row) -> Result<Job, Error> {
             owner_service: row.try_get("owner_service")?,
             tags: tags.map(|Json(tags)| tags).unwrap_or_default(),
             rerun_of: rerun_of.map(JobId::from_uuid),
+            schedule_id: schedule_id.map(ScheduleId::from_uuid),
+            fire_at: row.try_get("fire_at")?,
             version: row.try_get("version")?,
             created_at: row.try_get("created_at")?,
         },

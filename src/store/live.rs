@@ -8,7 +8,7 @@ use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use super::{Call, Error, Session, Store, sql};
-use crate::domain::id::{JobId, RunId, Shard};
+use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
 use crate::domain::job::{NewJob, Spec};
 use crate::domain::principal::Team;
 use crate::domain::run::Progress;
@@ -44,6 +44,8 @@ pub struct Live {
     pub http_status: Option<i32>,
     /// What the target last reported.
     pub progress: Option<Progress>,
+    /// The schedule that made it.
+    pub schedule: Option<ScheduleId>,
 }
 
 impl Live {
@@ -72,6 +74,8 @@ pub struct Claimed {
     pub spec: Spec,
     /// What to send.
     pub payload: Vec<u8>,
+    /// The schedule that made it, and the nominal fire time that it was made for.
+    pub fire: Option<(ScheduleId, DateTime<Utc>)>,
 }
 
 /// A run that its target has accepted.
@@ -100,7 +104,7 @@ pub struct Retry {
     pub spent: Spent,
 }
 
-/// Adds PENDING jobs to one shard; returns those that no unique key kept out.
+/// Adds PENDING and WAITING jobs to one shard; returns those that no unique key kept out.
 pub async fn insert(
     session: &Session,
     shard: Shard,
@@ -114,8 +118,22 @@ pub async fn insert(
     let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
     let deadlines: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.start_deadline).collect();
     let keys: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.unique_key.as_deref()).collect();
-    let params: super::Params<'_> =
-        &[&shard.0, &ids, &teams, &queues, &priorities, &dues, &deadlines, &now, &keys];
+    let states: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.first_state().as_str()).collect();
+    let schedules: Vec<_> =
+        jobs.iter().map(|(_, _, new, _)| new.fire.map(|fire| fire.schedule.uuid())).collect();
+    let params: super::Params<'_> = &[
+        &shard.0,
+        &ids,
+        &teams,
+        &queues,
+        &priorities,
+        &dues,
+        &deadlines,
+        &now,
+        &keys,
+        &states,
+        &schedules,
+    ];
     let rows = session.query(sql!("live/insert"), params).await?;
     rows.iter().map(|row| Ok(JobId::from_uuid(row.try_get("job_id")?))).collect()
 }
@@ -287,9 +305,47 @@ pub async fn expire(
     session.query(sql!("live/expire"), &[&shard.0, &ids, &now]).await.map(drop)
 }
 
-/// Lets a job go that waited for others.
-pub async fn release(session: &Session, job: JobId, now: DateTime<Utc>) -> Result<(), Error> {
-    session.query(sql!("live/release"), &[&job.shard().0, &job.uuid(), &now]).await.map(drop)
+/// Lets a job go that waited for its turn, unless it is no longer waiting; returns when it is due.
+pub async fn release(
+    session: &Session,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let params: super::Params<'_> = &[&job.shard().0, &job.uuid(), &now];
+    let row = session.query_opt(sql!("live/release"), params).await?;
+    row.map(|row| Ok(row.try_get("due_at")?)).transpose()
+}
+
+/// The unfinished jobs of some schedules of one shard, oldest first.
+pub async fn of_schedules(
+    session: &Session,
+    shard: Shard,
+    schedules: &[ScheduleId],
+) -> Result<Vec<(ScheduleId, JobId, State)>, Error> {
+    let ids: Vec<_> = schedules.iter().map(|id| id.uuid()).collect();
+    let rows = session.query(sql!("live/of_schedules"), &[&shard.0, &ids]).await?;
+    rows.iter()
+        .map(|row| {
+            let state = State::parse(row.try_get("state")?);
+            Ok((
+                ScheduleId::from_uuid(row.try_get("schedule_id")?),
+                JobId::from_uuid(row.try_get("job_id")?),
+                state.ok_or_else(|| Error::corrupt("state"))?,
+            ))
+        })
+        .collect()
+}
+
+/// Schedules of one shard whose waiting jobs nobody is ahead of; of all, or of these.
+pub async fn turns(
+    store: &Store,
+    shard: Shard,
+    of: Option<&[ScheduleId]>,
+    limit: i64,
+) -> Result<Vec<ScheduleId>, Error> {
+    let of: Option<Vec<_>> = of.map(|ids| ids.iter().map(|id| id.uuid()).collect());
+    let rows = store.query(sql!("live/turns"), &[&shard.0, &of, &limit]).await?;
+    rows.iter().map(|row| Ok(ScheduleId::from_uuid(row.try_get("schedule_id")?))).collect()
 }
 
 /// Changes when and how urgently a job that is not claimed runs.
@@ -327,6 +383,7 @@ pub async fn unhold(
 
 pub(super) fn read(row: &Row) -> Result<Live, Error> {
     let progress: Option<Value> = row.try_get("progress")?;
+    let schedule: Option<Uuid> = row.try_get("schedule_id")?;
     Ok(Live {
         id: JobId::from_uuid(row.try_get("job_id")?),
         team: read_team(row)?,
@@ -341,6 +398,7 @@ pub(super) fn read(row: &Row) -> Result<Live, Error> {
         deadline_at: row.try_get("deadline_at")?,
         http_status: row.try_get("http_status")?,
         progress: progress.and_then(|value| serde_json::from_value(value).ok()),
+        schedule: schedule.map(ScheduleId::from_uuid),
     })
 }
 
@@ -351,6 +409,7 @@ fn read_all(rows: &[Row]) -> Result<Vec<Live>, Error> {
 fn read_claimed(row: &Row) -> Result<(i16, Claimed), Error> {
     let job = JobId::from_uuid(row.try_get("job_id")?);
     let Json(spec) = row.try_get("spec")?;
+    let schedule: Option<Uuid> = row.try_get("schedule_id")?;
     let claimed = Claimed {
         run: RunId { job, fence: row.try_get("fence")? },
         team: read_team(row)?,
@@ -360,6 +419,7 @@ fn read_claimed(row: &Row) -> Result<(i16, Claimed), Error> {
         first_due_at: row.try_get("first_due_at")?,
         spec,
         payload: row.try_get("payload")?,
+        fire: schedule.map(ScheduleId::from_uuid).zip(row.try_get("fire_at")?),
     };
     Ok((row.try_get("priority")?, claimed))
 }

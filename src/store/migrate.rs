@@ -21,8 +21,14 @@ pub struct Migration {
 }
 
 /// Every migration, in order.
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "init", text: include_str!("../../migrations/0001_init.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "init", text: include_str!("../../migrations/0001_init.sql") },
+    Migration {
+        version: 2,
+        name: "schedules",
+        text: include_str!("../../migrations/0002_schedules.sql"),
+    },
+];
 
 /// One line of `axle migrate status`.
 #[derive(Clone, Debug)]

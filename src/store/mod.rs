@@ -7,11 +7,13 @@
 //!
 //! [`flight`]: Session::flight
 
+pub mod calendars;
 pub mod clock;
 pub mod connect;
 pub mod done;
 pub mod error;
 pub mod events;
+pub mod fires;
 pub mod hints;
 pub mod idempotency;
 pub mod jobs;
@@ -19,6 +21,7 @@ pub mod live;
 pub mod migrate;
 pub mod queues;
 pub mod runs;
+pub mod schedules;
 pub mod settings;
 pub mod shards;
 pub mod sweep;

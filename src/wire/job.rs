@@ -139,6 +139,11 @@ pub struct JobView {
     pub finished_at: Option<String>,
     /// The finished job that this one repeats.
     pub rerun_of: Option<String>,
+    /// The schedule that made it.
+    pub schedule_id: Option<String>,
+    /// The nominal fire time that it was made for; with `schedule_id` it names the job.
+    #[schema(format = DateTime)]
+    pub fire_at: Option<String>,
     /// Why its newest ended run did not succeed.
     pub last_error: Option<ErrorView>,
     /// What the callback of its last run brought.
@@ -198,6 +203,8 @@ impl JobView {
             updated_at: standing.updated_at.map(instant),
             finished_at: standing.finished_at.map(instant),
             rerun_of: asked.rerun_of.map(|id| id.to_string()),
+            schedule_id: asked.schedule_id.map(|id| id.to_string()),
+            fire_at: asked.fire_at.map(instant),
             last_error: last.and_then(|last| last.error.as_ref()).map(ErrorView::from),
             result: last.and_then(|last| last.result.as_deref()).and_then(json),
             progress: standing.progress.as_ref().map(ProgressView::from),

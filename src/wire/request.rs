@@ -180,6 +180,7 @@ pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, 
         },
         payload: payload.bytes,
         rerun_of: None,
+        fire: None,
     };
     let mut faults = fields.finish();
     // What could not be read stands at its default here; it has its fault already.

@@ -101,7 +101,7 @@ async fn happen(engine: &Engine, event: Event, run: RunId) {
 async fn execute(engine: &Engine, session: &Session, event: Event, run: RunId) {
     let now = engine.clock.now();
     match event {
-        Event::Release => live::release(session, run.job, now).await.unwrap(),
+        Event::Release => _ = live::release(session, run.job, now).await.unwrap(),
         Event::Claim => _ = engine.claim_with(session, 10).await,
         Event::Succeed | Event::Fail => live::finish(session, SHARD, &[run]).await.unwrap(),
         Event::Retry => {

@@ -3,8 +3,8 @@
 //!
 //! Pure, as the room is: every question says from when. The way of an answer: `cron`/`rule` hold
 //! what was asked for; `civil` and `times` name local times; `walk` turns them into instants;
-//! `timetable` puts it together. Nothing here decides about jobs, overlap or catch-up.
-//! No other room uses these rules yet: the API and the engine of schedules are to be built on them.
+//! `timetable` puts it together. `doc` and `record` are the schedule as it is kept; `due` and
+//! `overlap` decide what becomes of slots whose time has come.
 
 pub mod calendar;
 pub mod changes;
@@ -12,10 +12,14 @@ mod civil;
 pub mod count;
 pub mod cron;
 pub mod describe;
+pub mod doc;
+pub mod due;
 mod field;
 pub mod ical;
 pub mod jitter;
+pub mod overlap;
 pub mod preview;
+pub mod record;
 pub mod rule;
 pub mod slot;
 mod times;

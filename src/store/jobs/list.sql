@@ -10,8 +10,8 @@ SELECT page.*, NULL::bytea AS payload,
           FROM unnest($4::text[]) AS wanted(state)
          CROSS JOIN LATERAL (
                 SELECT j.shard, j.job_id, j.team, j.queue, j.name, j.spec, j.due_at, j.priority,
-                       j.start_deadline, j.unique_key, j.owner_service, j.tags, j.rerun_of, j.version,
-                       j.created_at, st.state, st.reason, st.attempt, st.failures, st.fence, st.held,
+                       j.start_deadline, j.unique_key, j.owner_service, j.tags, j.rerun_of,
+                       j.schedule_id, j.fire_at, j.version, j.created_at, st.state, st.reason, st.attempt, st.failures, st.fence, st.held,
                        st.next_attempt_at, st.updated_at, st.finished_at, st.claimed_at,
                        st.accepted_at, st.deadline_at, st.progress
                   FROM standing st

@@ -26,11 +26,12 @@ UPDATE live l
        sent_at = NULL, heartbeat_at = NULL, http_status = NULL, progress = NULL
   FROM due
  CROSS JOIN LATERAL (
-        SELECT d.due_at, d.spec, d.payload
+        SELECT d.due_at, d.spec, d.payload, d.fire_at
           FROM jobs d
          WHERE d.shard = $1 AND d.job_id = due.job_id
         OFFSET 0) j
  WHERE l.shard = $1 AND l.ctid = due.place AND l.job_id = due.job_id
    AND l.state IN ('PENDING', 'RETRY_WAIT')
 RETURNING l.job_id, l.fence, l.team, l.queue, l.attempt, l.failures, l.lost, l.due_at, l.priority,
-          j.due_at AS first_due_at, j.spec, j.payload
+          j.due_at AS first_due_at, j.spec, j.payload, l.schedule_id,
+          j.fire_at

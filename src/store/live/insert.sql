@@ -1,13 +1,14 @@
--- register → PENDING, for a batch of one shard. A row whose unique key an unfinished job of the
+-- register → PENDING or, for a schedule's job that waits for its turn, WAITING; for a batch of one
+-- shard. A row whose unique key an unfinished job of the
 -- team already has is left out and does not come back.
 INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, start_deadline, unique_key,
-                  updated_at)
-SELECT s.shard, u.id, u.team, u.queue, 'PENDING', u.priority, u.due_at, u.start_deadline,
-       u.unique_key, $8
+                  schedule_id, updated_at)
+SELECT s.shard, u.id, u.team, u.queue, u.state, u.priority, u.due_at, u.start_deadline,
+       u.unique_key, u.schedule_id, $8
   FROM shards s,
        unnest($2::uuid[], $3::text[], $4::text[], $5::smallint[], $6::timestamptz[],
-              $7::timestamptz[], $9::text[])
-           AS u(id, team, queue, priority, due_at, start_deadline, unique_key)
+              $7::timestamptz[], $9::text[], $10::text[], $11::uuid[])
+           AS u(id, team, queue, priority, due_at, start_deadline, unique_key, state, schedule_id)
  WHERE s.shard = $1
     ON CONFLICT (shard, team, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
 RETURNING job_id

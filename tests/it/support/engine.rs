@@ -208,6 +208,7 @@ pub fn job(url: &str) -> NewJob {
         owner_service: None,
         tags: BTreeMap::new(),
         rerun_of: None,
+        fire: None,
     }
 }
 

@@ -29,6 +29,8 @@ mod races;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod settle;
 #[cfg(test)]
 mod state;

@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["domain", "engine", "wire", "telemetry"]),
     ("client", &["domain", "wire"]),
     ("dev", &[]),
-    ("config", &[]),
+    ("config", &["domain"]),
     ("telemetry", &[]),
     ("bench", &["client", "dev", "domain", "wire"]),
     ("cli", &["domain", "config"]),

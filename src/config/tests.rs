@@ -287,6 +287,16 @@ fn two_listeners_need_two_addresses() {
 }
 
 #[test]
+fn the_default_zone_is_one_that_schedules_know_and_not_the_hosts() {
+    let zone = |env: &[_]| load(&[], env, "").map(|loaded| loaded.config.default_time_zone);
+    assert_eq!(zone(&[("TZ", "Asia/Tokyo")]).unwrap(), "UTC");
+    assert_eq!(zone(&[("AXLE_DEFAULT_TIME_ZONE", "Europe/Berlin")]).unwrap(), "Europe/Berlin");
+    let problem = one_problem(&[("AXLE_DEFAULT_TIME_ZONE", "berlin")]);
+    assert!(problem.starts_with("default_time_zone: AXLE_DEFAULT_TIME_ZONE is"), "{problem}");
+    assert!(problem.contains("write Europe/Berlin; it must be an IANA time zone"), "{problem}");
+}
+
+#[test]
 fn what_is_shown_is_a_settings_file_that_loads_to_the_same() {
     let env = [("AXLE_LOG", "warn,axle=debug"), ("AXLE_PUBLIC_URL", "https://a.example/")];
     let first = load(&[("roles", "puller")], &env, "").unwrap();

@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config", &["domain"]),
     ("telemetry", &[]),
     ("bench", &["client", "dev", "domain", "wire"]),
-    ("cli", &["domain", "config"]),
+    ("cli", &["client", "domain", "config"]),
     ("app", ANY),
     ("main", &["app", "cli"]),
 ];

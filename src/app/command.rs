@@ -8,6 +8,7 @@ use super::{
     auth, dev, doctor, migrate, no_database, parts, settings, settings_for_dev, with_database,
 };
 use crate::bench;
+use crate::cli::told::Told;
 use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
 use crate::config::{self, Config};
 use crate::engine::auth::{MintClaims, mint};
@@ -36,6 +37,10 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             }
             return Ok(if current { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Schedules(words) => {
+            return Ok(tell(&cli::schedules::run(&words, system_now()).await));
+        }
+        Command::Cron(words) => return Ok(tell(&cli::crontab::run(&words).await)),
         Command::Openapi => say(&http::document().to_pretty_json()?),
         Command::Token(wanted) => {
             let config = settings(flags)?;
@@ -122,6 +127,16 @@ fn make_token(config: &Config, words: &cli::Token) -> anyhow::Result<String> {
         audience: config.jwt_audience.clone(),
     };
     Ok(mint(secret.expose().as_bytes(), &claims, system_now())?)
+}
+
+fn tell(told: &Told) -> ExitCode {
+    if !told.out.is_empty() {
+        say(&told.out);
+    }
+    for line in &told.err {
+        complain(line);
+    }
+    told.code.into()
 }
 
 #[expect(clippy::print_stdout, reason = "the command's answer")]

@@ -10,6 +10,7 @@ mod kind;
 mod loaded;
 mod nearest;
 mod parse;
+mod remote;
 mod secret;
 mod settings;
 mod sources;
@@ -20,6 +21,7 @@ mod values;
 
 pub use loaded::{ConfigError, Loaded, Origin, Shown};
 pub use parse::{DurationError, parse_duration};
+pub use remote::{REMOTE_VARIABLES, Remote};
 pub use secret::{Secret, mask_url};
 pub use surface::{flags, markdown};
 pub use values::{JwtAlgorithm, JwtKey, LogFormat, Roles};

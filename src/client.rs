@@ -26,10 +26,10 @@ pub enum Error {
 
 impl From<reqwest::Error> for Error {
     fn from(error: reqwest::Error) -> Self {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
-        Self::Transport(
-            cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
-        )
+        // The innermost cause says what a person can act upon: refused, no such host, no trust.
+        let first: &dyn std::error::Error = &error;
+        let causes = std::iter::successors(Some(first), |error| error.source());
+        Self::Transport(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
     }
 }
 

@@ -26,7 +26,7 @@ pub fn explain(words: &Explain, now: DateTime<Utc>, json: bool) -> Result<String
     Ok(if json {
         format!("{:#}", document(&timetable, &preview, after.as_ref()))
     } else {
-        text(&preview, after.as_ref())
+        text(&timetable, &preview, after.as_ref())
     })
 }
 
@@ -58,7 +58,8 @@ fn refusal(words: &Explain, invalid: &Invalid) -> Failure {
     Failure::Usage(lines.join("\n  "))
 }
 
-fn text(preview: &Preview, after: Option<&Slot>) -> String {
+fn text(timetable: &Timetable, preview: &Preview, after: Option<&Slot>) -> String {
+    let is_fixed = matches!(timetable.rule(), Rule::Cron(cron) if cron.is_fixed());
     let mut lines = vec![preview.description.clone(), String::new()];
     lines.push("next fires (local time, UTC):".to_owned());
     for slot in &preview.slots {
@@ -68,21 +69,30 @@ fn text(preview: &Preview, after: Option<&Slot>) -> String {
         });
         lines.extend(slot.notes.iter().map(|note| format!("    note: {}", note.text(slot.local))));
     }
-    if !preview.warnings.is_empty() {
+    // What the next clock change does is said with it, below.
+    let change = preview.clock_change.as_ref();
+    let said = change.and_then(|change| change.touched.as_ref()).map(|touched| &touched.text);
+    let warnings = preview.warnings.iter().filter(|warning| Some(&warning.text) != said);
+    let warnings: Vec<_> = warnings.map(|warning| format!("  {}", warning.text)).collect();
+    if !warnings.is_empty() {
         lines.extend([String::new(), "worth knowing:".to_owned()]);
-        lines.extend(preview.warnings.iter().map(|warning| format!("  {}", warning.text)));
+        lines.extend(warnings);
     }
     lines.extend([String::new(), "at the next clock change:".to_owned()]);
-    match &preview.clock_change {
+    match change {
         None => lines.push("  none within 400 days: every local time comes once".to_owned()),
-        Some(change) => lines.extend(of_change(change, after)),
+        Some(change) => lines.extend(of_change(change, is_fixed, after)),
     }
     lines.extend([String::new(), format!("(time zones: tzdata {})", preview.tzdata)]);
     lines.join("\n")
 }
 
-fn of_change(change: &ClockChange, after: Option<&Slot>) -> Vec<String> {
+fn of_change(change: &ClockChange, is_fixed: bool, after: Option<&Slot>) -> Vec<String> {
     let mut lines = vec![format!("  {}", change.text)];
+    if is_fixed && change.touched.is_none() {
+        let what = if change.to > change.from { "is left out" } else { "comes twice" };
+        lines.push(format!("  (none of its times lies in the stretch that {what} on that day)"));
+    }
     lines.extend(after.map(|slot| format!("  the first fire from then on: {}", both(slot))));
     let by = change.to.abs_diff(change.from) / 60;
     let (count, unit) = if by.is_multiple_of(60) { (by / 60, "hour") } else { (by, "minute") };
@@ -166,6 +176,7 @@ mod tests {
             "    note: from here UTC-4, before UTC-5",
             "  clocks go forward on Sun 8 Mar 2026 from 02:00 to 03:00 (UTC-5 to UTC-4): no fire is \
              moved, lost or doubled",
+            "  (none of its times lies in the stretch that is left out on that day)",
             "  the first fire from then on: Tue 2026-03-31 02:00:00 -04:00  2026-03-31T06:00:00Z",
             "  seen in UTC, the same local time comes 1 hour earlier from then on",
         ] {
@@ -179,6 +190,8 @@ mod tests {
         let text = said("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z").unwrap();
         assert!(text.contains("  Sun 2026-03-29 03:00:00 +02:00  2026-03-29T01:00:00Z"), "{text}");
         assert!(text.contains("02:30 does not exist on Sun 29 Mar 2026"), "{text}");
+        assert_eq!(text.matches("worth knowing").count(), 1, "the change after it: {text}");
+        assert_eq!(text.matches("02:30 occurs twice").count(), 1, "{text}");
         let first = "the first fire from then on: Sun 2026-03-29 03:00:00 +02:00";
         assert!(text.contains(first), "{text}");
     }

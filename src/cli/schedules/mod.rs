@@ -68,6 +68,7 @@ impl Verbs {
     async fn list(&self, words: &List) -> Result<String, Failure> {
         let mut query = vec![("limit", words.limit.to_string())];
         query.extend(words.state.iter().map(|state| ("state", state.clone())));
+        query.extend(words.name.iter().map(|name| ("name", name.clone())));
         self.show(&Ask::get(format!("{SCHEDULES}?{}", spelt(&query))), |page| {
             let more = !page.get("next_cursor").is_none_or(Value::is_null);
             let rest = if more { "\n(there are more; --limit shows up to 500)" } else { "" };
@@ -194,12 +195,16 @@ fn rows(page: &Value) -> &[Value] {
     rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// As many slots as hold `count` fires; those between them that are skipped come along.
+/// As many slots as hold `count` fires; those between them that the rule leaves out come along. Of
+/// a paused schedule, what would fire.
 fn first_fires(slots: Option<&Value>, count: usize) -> Vec<Value> {
     let slots = slots.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let fires = |slot: &&Value| show::text(slot, "outcome") == "expected";
-    let end = slots.iter().enumerate().filter(|(_, slot)| fires(slot)).nth(count.saturating_sub(1));
-    slots.iter().take(end.map_or(slots.len(), |(at, _)| at + 1)).cloned().collect()
+    let by_rule = ["expected", "skipped_paused"];
+    let fires = slots.iter().enumerate();
+    let mut fires =
+        fires.filter(|(_, slot)| by_rule.contains(&show::text(slot, "outcome").as_str()));
+    let last = fires.nth(count.saturating_sub(1));
+    slots.iter().take(last.map_or(slots.len(), |(at, _)| at + 1)).cloned().collect()
 }
 
 /// A file, or standard input for `-`.

@@ -119,9 +119,12 @@ pub struct Create {
 /// `axle schedules list`.
 #[derive(Args, Debug)]
 pub struct List {
-    /// Only schedules in this state: ACTIVE, PAUSED, ENDED or ERROR
+    /// Only schedules in this state: ACTIVE, PAUSED, ENDED or ERROR; several with commas
     #[arg(long, value_name = "STATE")]
     pub state: Option<String>,
+    /// Only schedules with this in their name
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
     /// How many at most
     #[arg(long, value_name = "COUNT", default_value_t = 50,
           value_parser = clap::value_parser!(u16).range(1..=500))]
@@ -157,7 +160,7 @@ pub struct Fires {
     /// None before this instant (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub from: Option<DateTime<Utc>>,
-    /// None after this instant (RFC 3339)
+    /// Only those before this instant (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub to: Option<DateTime<Utc>>,
     /// How many past ones at most

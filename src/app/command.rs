@@ -1,5 +1,6 @@
 //! Every command of the command line, from its words to what it does.
 
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use super::serve::{Launch, bind, serve};
@@ -139,9 +140,14 @@ fn tell(told: &Told) -> ExitCode {
     told.code.into()
 }
 
-#[expect(clippy::print_stdout, reason = "the command's answer")]
+/// The command's answer. A reader that has seen enough (`| head`) is no failure.
 fn say(line: &str) {
-    println!("{line}");
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            complain(&format!("standard output: {error}"));
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Says what went wrong.

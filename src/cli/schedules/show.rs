@@ -15,8 +15,8 @@ pub fn schedule(view: &Value) -> String {
     row("id", text(view, "id"));
     row("state", with(text(view, "state"), &text(view, "reason"), ": "));
     row("fires", text(view, "description"));
-    row("next", with(text(view, "next_fire_local"), &text(view, "next_fire_at"), "  "));
-    row("last", text(view, "last_fire_at"));
+    row("next", with(text(view, "next_fire_local"), &time(view, "next_fire_at"), "  "));
+    row("last", time(view, "last_fire_at"));
     row("fired", text(view, "fires"));
     row("overlap", text(view, "overlap"));
     row("catch-up", text(at(view, &["catch_up"]), "policy"));
@@ -65,7 +65,7 @@ pub fn past(fires: &[Value]) -> String {
         let count = Some(text(fire, "count")).filter(|count| count != "1" || is_least);
         let count = count.map(|count| if is_least { format!("{count}+") } else { count });
         vec![
-            with(instant(fire), &text(fire, "until"), " to "),
+            with(instant(fire), &time(fire, "until"), " to "),
             text(fire, "outcome"),
             count.unwrap_or_default(),
             text(fire, "origin"),
@@ -114,8 +114,13 @@ fn at<'a>(view: &'a Value, path: &[&str]) -> &'a Value {
 }
 
 fn instant(fire: &Value) -> String {
-    let named = text(fire, "fire_at");
-    if named.is_empty() { text(fire, "at") } else { named }
+    let named = time(fire, "fire_at");
+    if named.is_empty() { time(fire, "at") } else { named }
+}
+
+/// An instant, without its microseconds where they are none.
+fn time(view: &Value, key: &str) -> String {
+    text(view, key).replace(".000000Z", "Z")
 }
 
 fn notes(fire: &Value) -> String {
@@ -156,7 +161,7 @@ mod tests {
     fn a_schedule_is_shown_with_what_matters_and_no_empty_lines() {
         let view = json!({
             "name": "nightly", "state": "PAUSED", "reason": "holidays", "fires": 3,
-            "description": "at 02:30, Europe/Berlin", "next_fire_at": null,
+            "description": "at 02:30, Europe/Berlin", "next_fire_at": "2026-12-01T01:30:00.000000Z",
             "job": {"target": {"url": "https://x.example/", "method": "POST"}},
         });
         assert_eq!(
@@ -164,6 +169,7 @@ mod tests {
             "name   nightly\n\
              state  PAUSED: holidays\n\
              fires  at 02:30, Europe/Berlin\n\
+             next   2026-12-01T01:30:00Z\n\
              fired  3\n\
              calls  POST https://x.example/"
         );
@@ -199,10 +205,10 @@ mod tests {
         assert!(skipped.contains("no job was made"), "{skipped}");
         let dry = json!({"dry_run": true, "count": 1, "fires": [{"fire_at": "T", "job_id": null}]});
         assert_eq!(backfill(&dry), "would make 1 job\nT");
-        let late = json!({"fire_at": "T", "until": "U", "outcome": "missed", "count": 7,
+        let late = json!({"fire_at": "T.000000Z", "until": "U", "outcome": "missed", "count": 7,
                           "at_least": true, "origin": "timer", "job_id": null});
         let past = past(&[late]);
-        assert_eq!(past.lines().nth(1), Some("T to U  missed   7+     timer"), "{past}");
+        assert_eq!(past.lines().nth(1), Some("TZ to U  missed   7+     timer"), "{past}");
         let none = json!({"dry_run": false, "count": 0, "fires": []});
         assert_eq!(backfill(&none), "made 0 jobs");
     }

@@ -5,7 +5,7 @@ use super::parse::parse_http_url;
 use super::sources::{Given, Sources};
 use super::{ConfigError, Secret};
 
-/// The variables read here, each with what it is for. [`TOKEN`] may also be named as a file.
+/// The variables read here. The token may also stand in a file that `AXLE_TOKEN_FILE` names.
 pub const REMOTE_VARIABLES: &[&str] = &[URL, TOKEN];
 
 const URL: &str = "AXLE_URL";

@@ -28,10 +28,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["domain", "engine", "wire", "telemetry"]),
     ("client", &["domain", "wire"]),
     ("dev", &[]),
-    ("config", &[]),
+    ("config", &["domain"]),
     ("telemetry", &[]),
     ("bench", &["client", "dev", "domain", "wire"]),
-    ("cli", &["domain", "config"]),
+    ("cli", &["client", "domain", "config"]),
     ("app", ANY),
     ("main", &["app", "cli"]),
 ];

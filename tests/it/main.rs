@@ -11,6 +11,10 @@ mod claim;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod cli_offline;
+#[cfg(test)]
+mod cli_schedules;
+#[cfg(test)]
 mod dev;
 #[cfg(test)]
 mod idempotency;

@@ -61,6 +61,11 @@ pub async fn lock(
     session.query_opt(sql!("schedules/lock"), params).await?.as_ref().map(read).transpose()
 }
 
+/// Locks a schedule without reading it; one that is gone is no error.
+pub async fn hold(session: &Session, id: ScheduleId) -> Result<(), Error> {
+    session.query(sql!("schedules/hold"), &[&id.shard().0, &id.uuid()]).await.map(drop)
+}
+
 /// A schedule of a team.
 pub async fn get(
     store: &Store,
@@ -87,21 +92,39 @@ pub async fn list(
     store.query(sql!("schedules/list"), params).await?.iter().map(read).collect()
 }
 
-/// Locks up to `limit` due schedules of one shard. A row that cannot be read comes as its id and
+/// Locks up to `limit` due schedules of one shard, or `only` one if it is due. A row that cannot be read comes as its id and
 /// what is wrong, so that it stops nobody else.
 pub async fn due(
     session: &Session,
     shard: Shard,
-    now: DateTime<Utc>,
+    (only, now): (Option<ScheduleId>, DateTime<Utc>),
     limit: i64,
 ) -> Result<Vec<Result<Schedule, (ScheduleId, Error)>>, Error> {
-    let rows = session.query(sql!("schedules/due"), &[&shard.0, &now, &limit]).await?;
+    let params: super::Params<'_> = &[&shard.0, &now, &limit, &only.map(ScheduleId::uuid)];
+    let rows = session.query(sql!("schedules/due"), params).await?;
     rows.iter()
         .map(|row| {
             let id = ScheduleId::from_uuid(row.try_get("schedule_id")?);
             Ok(read(row).map_err(|error| (id, error)))
         })
         .collect()
+}
+
+/// The ids of due schedules of one shard.
+pub async fn due_ids(
+    store: &Store,
+    shard: Shard,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<ScheduleId>, Error> {
+    let rows = store.query(sql!("schedules/due_ids"), &[&shard.0, &now, &limit]).await?;
+    rows.iter().map(|row| Ok(ScheduleId::from_uuid(row.try_get("schedule_id")?))).collect()
+}
+
+/// When one shard next has a slot to see to.
+pub async fn next_slot(store: &Store, shard: Shard) -> Result<Option<DateTime<Utc>>, Error> {
+    let rows = store.query(sql!("schedules/next_slot"), &[&shard.0]).await?;
+    rows.first().map(|row| Ok(row.try_get("next_slot_at")?)).transpose()
 }
 
 /// When each shard next has a slot to see to; shards with none are left out.

@@ -248,7 +248,7 @@ impl ScheduleDoc {
             (false, true) => OnOverlapHour::Second,
             (_, false) => OnOverlapHour::First,
         };
-        plan.exclude = calendars.iter().map(CalendarDoc::calendar).collect();
+        plan.exclude = self.closed(calendars)?;
         plan.shift = match self.shift {
             None => Shift::Skip,
             Some(true) => Shift::NextBusinessDay,
@@ -257,6 +257,43 @@ impl ScheduleDoc {
         (plan.start_at, plan.end_at) = (self.start_at, self.end_at);
         Timetable::new(plan, "#")
     }
+
+    /// Its calendars, of those of its team.
+    fn closed(&self, calendars: &[CalendarDoc]) -> Result<Vec<Calendar>, Invalid> {
+        let mut faults = Invalid::default();
+        let mut closed = Vec::new();
+        for (n, name) in self.exclude.iter().enumerate() {
+            if let Some(calendar) = calendars.iter().find(|calendar| calendar.name == *name) {
+                closed.push(calendar.calendar());
+            } else {
+                let detail = format!("there is no calendar {name:?} in your team");
+                faults.add(format!("#/exclude/{n}"), "unknown-calendar", detail);
+            }
+        }
+        faults.into_result(closed)
+    }
+
+    /// Whether the two have the same slots.
+    pub fn has_times_of(&self, other: &Self) -> bool {
+        let times = |doc: &Self| {
+            let policies = (doc.skip_gap, doc.passes, doc.shift, doc.start_at, doc.end_at);
+            (doc.rule.clone(), doc.time_zone.clone(), doc.exclude.clone(), policies)
+        };
+        times(self) == times(other)
+    }
+}
+
+/// A schedule as somebody wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Unique within the team.
+    pub name: String,
+    /// What it says.
+    pub doc: ScheduleDoc,
+    /// What its jobs send.
+    pub payload: Bytes,
+    /// Whether it is to be paused; none leaves that as it is.
+    pub paused: Option<bool>,
 }
 
 /// A calendar as it is kept.

@@ -44,7 +44,9 @@ pub struct CalendarRequest {
     /// An iCalendar file (RFC 5545) of at most 1 MiB, whose all-day events, yearly ones included,
     /// are closed dates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20261225\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")]
+    #[schema(
+        example = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20261225\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )]
     pub ics: Option<String>,
     /// For `ics`: dates outside of these years are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,8 +71,7 @@ pub fn read_calendar(
 ) -> Result<(CalendarDoc, Vec<Left>), Invalid> {
     let mut fields = Fields::read(raw, "#")?;
     let expected = "a date such as \"2026-12-25\"";
-    let mut dates: Vec<NaiveDate> =
-        fields.list("dates", expected, DATE_LIMIT).unwrap_or_default();
+    let mut dates: Vec<NaiveDate> = fields.list("dates", expected, DATE_LIMIT).unwrap_or_default();
     let weekend = read_weekend(&mut fields);
     let (more, left) = read_ics(&mut fields, year);
     dates.extend(more);

@@ -109,7 +109,11 @@ impl<'a> Fields<'a> {
     }
 
     /// An array field, each item with its pointer; at most `limit` of them.
-    pub fn items(&mut self, key: &'static str, limit: usize) -> Option<Vec<(String, &'a RawValue)>> {
+    pub fn items(
+        &mut self,
+        key: &'static str,
+        limit: usize,
+    ) -> Option<Vec<(String, &'a RawValue)>> {
         let raw = self.raw(key).filter(|raw| raw.get() != "null")?;
         let at = self.at(key);
         let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {

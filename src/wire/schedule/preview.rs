@@ -121,10 +121,8 @@ pub struct SlotView {
 impl SlotView {
     /// A slot, and what is expected to become of it.
     pub fn new(slot: &Slot, outcome: &str) -> Self {
-        let remark = |note: &Note| RemarkView {
-            code: note.code().to_owned(),
-            text: note.text(slot.local),
-        };
+        let remark =
+            |note: &Note| RemarkView { code: note.code().to_owned(), text: note.text(slot.local) };
         Self {
             at: instant(slot.at),
             local: offset_time(slot.local),
@@ -167,8 +165,7 @@ pub struct PreviewView {
 
 impl From<&Preview> for PreviewView {
     fn from(preview: &Preview) -> Self {
-        let slot =
-            |slot: &Slot| SlotView::new(slot, slot.fate.skipped().unwrap_or("expected"));
+        let slot = |slot: &Slot| SlotView::new(slot, slot.fate.skipped().unwrap_or("expected"));
         let change = |change: &ClockChange| ClockChangeView {
             at: instant(change.at),
             from_offset_s: change.from,

@@ -139,11 +139,13 @@ pub(super) fn check(doc: &ScheduleDoc, has_rule: bool) -> Invalid {
 /// A rule or a zone that is wrong keeps the timetable from comparing the rest; a stand-in for both
 /// shows what is wrong with that.
 fn check_times(doc: &ScheduleDoc, has_rule: bool) -> Invalid {
+    // Which calendars there are is for the engine to say.
+    let doc = ScheduleDoc { exclude: Vec::new(), ..doc.clone() };
     let own =
         if has_rule { doc.timetable(&[]).err() } else { zone(&doc.time_zone, "#/time_zone").err() };
     let mut faults = own.unwrap_or_default();
     let rule = RuleDoc::Cron { cron: "* * * * *".to_owned(), seconds: false };
-    let stand_in = ScheduleDoc { rule, time_zone: "UTC".to_owned(), ..doc.clone() };
+    let stand_in = ScheduleDoc { rule, time_zone: "UTC".to_owned(), ..doc };
     let rest = stand_in.timetable(&[]).err().into_iter().flat_map(|invalid| invalid.0);
     for fault in rest {
         if faults.0.iter().all(|known| known.pointer != fault.pointer) {
@@ -209,7 +211,10 @@ const NOT_OF_A_SCHEDULE: [(&str, &str); 5] = [
     ("due_at", "the schedule's spec says when its jobs are due; leave it out"),
     ("delay_ms", "the schedule's spec says when its jobs are due; leave it out"),
     ("start_deadline", "give start_within_ms: it counts from the due time of each job"),
-    ("unique_key", "the schedule and the fire time identify each job; overlap says how many may run"),
+    (
+        "unique_key",
+        "the schedule and the fire time identify each job; overlap says how many may run",
+    ),
     ("on_duplicate", "no two jobs of a schedule have the same fire time; leave it out"),
 ];
 

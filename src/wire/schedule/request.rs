@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema};
-use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::wire::request::{RetryRequest, TargetRequest};

@@ -13,12 +13,11 @@ use crate::wire::request::{RetryRequest, TargetRequest};
 
 /// When a schedule fires: exactly one of `cron`, `every_ms`, `at`, `day` and `any_of`.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SpecRequest {
     /// Five fields by the grammar of Debian's `crontab(5)`, or a nickname such as `@daily`; also
     /// `L`, `LW`, `5L` and `5#3`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "30 2 * * 1-5", max_length = 256)]
+    #[schema(example = "30 2 * * 1-5")]
     pub cron: Option<String>,
     /// With `cron`: the line has six fields, the first being the second.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +36,6 @@ pub struct SpecRequest {
     pub at: Option<Vec<String>>,
     /// One day of each month: `last_of_month`, `last_business_day` or `nth_business_day`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(pattern = "^(last_of_month|last_business_day|nth_business_day)$")]
     pub day: Option<String>,
     /// With `nth_business_day`: which, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -293,16 +293,25 @@ fn b105_no_bytes_are_a_500_wherever_a_body_is_taken() {
     let judged = runner.run(&bodies, |body| {
         runtime.block_on(async {
             let acme = api.as_team("acme");
-            for path in [JOBS, "/v1/jobs/batch", "/v1/queues/mail/pause"] {
+            for path in [
+                JOBS,
+                "/v1/jobs/batch",
+                "/v1/queues/mail/pause",
+                "/v1/schedules",
+                "/v1/schedules/preview",
+                "/v1/schedules/none/backfill",
+            ] {
                 let reply = acme.send(Method::POST, path, body.clone()).await;
                 prop_assert!(
-                    matches!(reply.status, 200 | 201 | 400 | 409 | 413 | 422),
+                    matches!(reply.status, 200 | 201 | 400 | 404 | 409 | 413 | 422),
                     "{}",
                     reply.text
                 );
             }
-            let reply = acme.send(Method::PUT, "/v1/queues/mail", body.clone()).await;
-            prop_assert!(matches!(reply.status, 200 | 400 | 422), "{}", reply.text);
+            for path in ["/v1/queues/mail", "/v1/schedules/n", "/v1/calendars/n"] {
+                let reply = acme.send(Method::PUT, path, body.clone()).await;
+                prop_assert!(matches!(reply.status, 200 | 400 | 422), "{}", reply.text);
+            }
             Ok(())
         })
     });

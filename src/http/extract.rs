@@ -104,9 +104,8 @@ impl Caller {
     /// The same where a condition may be absent; `*` is given as it is.
     pub fn condition_if_any(&self) -> Result<Option<String>, Problem> {
         let given = self.request.headers().get(IF_MATCH).map(|value| value.to_str());
-        let given = given.transpose().map_err(|_| {
-            Problem::new("malformed-request", "If-Match must hold visible ASCII characters only")
-        })?;
+        let odd = Problem::new("malformed-request", "If-Match must be visible ASCII characters");
+        let given = given.transpose().or(Err(odd))?;
         Ok(given.map(|etag| etag.trim().to_owned()))
     }
 
@@ -237,17 +236,14 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
 fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
     const AROUND: usize = 64 * 1024;
     const BATCH: usize = 16 * 1024 * 1024;
-    let payload = api(request)?.ctx.limits.max_payload;
-    let one = payload.saturating_mul(2).saturating_add(AROUND);
     // An iCalendar file inside a JSON string.
     const CALENDAR: usize = 2 * ical::SIZE_LIMIT + AROUND;
+    let payload = api(request)?.ctx.limits.max_payload;
+    let one = payload.saturating_mul(2).saturating_add(AROUND);
     let path = request.path();
-    let least = match path {
-        _ if path.ends_with("/batch") => BATCH,
-        _ if path.starts_with("/v1/calendars/") => CALENDAR,
-        _ => 0,
-    };
-    Ok(one.max(least))
+    let batch = if path.ends_with("/batch") { BATCH } else { 0 };
+    let calendar = if path.starts_with("/v1/calendars/") { CALENDAR } else { 0 };
+    Ok(one.max(batch).max(calendar))
 }
 
 /// What says that it is too long need not be read to be refused.

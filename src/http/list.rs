@@ -70,8 +70,8 @@ impl List {
     pub(super) fn place<T: FromStr>(&self) -> Result<Option<T>, Problem> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let place = cursor::decode(text, &cursor::list(&self.path, &self.bound))?;
-        let bad = || Problem::new("invalid-cursor", "The cursor does not hold a place.");
-        Ok(Some(place.parse().map_err(|_| bad())?))
+        let bad = Problem::new("invalid-cursor", "The cursor does not hold a place.");
+        Ok(Some(place.parse().or(Err(bad))?))
     }
 
     /// The cursor for the page after `last`; none if there is none.

@@ -61,7 +61,7 @@ async fn a_file_is_imported_and_what_is_not_taken_is_named() {
         ["2026-06-01", "2026-12-25", "2027-05-24", "2027-05-25", "2027-12-25", "2028-12-25"];
     assert_eq!(made.json["dates"], json!(expected));
     let left = &made.json["not_taken"];
-    assert_eq!((&left[0]["line"], &left[0]["what"]), (&json!(11), &json!("Stand-up")), "{left}");
+    assert_eq!((&left[0]["line"], &left[0]["what"]), (&json!(12), &json!("Stand-up")), "{left}");
     assert!(left[0]["why"].as_str().unwrap().contains("all-day"), "{left}");
     assert_eq!(acme.get(DE).await.json.get("not_taken"), None);
     // Without years: from last year to ten years from now.

@@ -1,6 +1,7 @@
 //! Making up for slots of the past that have made no job.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -37,6 +38,8 @@ pub struct Range {
 pub const SLOTS_LIMIT: usize = 1_000;
 /// Slots looked at to find them; the rest has made its job.
 const LOOKED_AT: usize = 20_000;
+const MICRO: Duration = Duration::from_micros(1);
+const SECOND: Duration = Duration::from_secs(1);
 const INSTANT: TimeDelta = TimeDelta::microseconds(1);
 
 /// Makes a job for every slot in the range that has none, oldest first; returns the fires. Unless the
@@ -113,9 +116,9 @@ async fn fill(
     let overlap = if allows { Overlap::Allow } else { Overlap::QueueAll };
     let mut batch = Batch::default();
     for (n, at) in (0_u32..).zip(slots) {
-        let spread = range.max_per_second.map_or(std::time::Duration::ZERO, |rate| {
-            std::time::Duration::from_secs(1) * n / rate.max(1)
-        });
+        // Never the same instant: they take turns in the order of their due times.
+        let step = range.max_per_second.map_or(MICRO, |rate| SECOND / rate.max(1));
+        let spread = step * n;
         let cause = Cause { origin: BACKFILL, at, due_at: clock::after(now, spread), overlap };
         if !batch.fire(schedule, cause, others, now) {
             let detail = "more jobs of this schedule would wait than may; make the range shorter";

@@ -71,6 +71,6 @@ pub struct Limits {
     pub public_url: String,
     /// Signs the tokens in callback URLs.
     pub callback_key: Vec<u8>,
-    /// The IANA zone of a schedule that names none.
+    /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
 }

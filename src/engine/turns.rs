@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::{Ctx, Error};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::state::State;
-use crate::store::{live, schedules};
+use crate::store::{schedules, turns};
 
 /// So many schedules of a shard are seen to in one step.
 const BATCH: i64 = 200;
@@ -27,7 +27,7 @@ pub async fn pass_on(ctx: &Ctx, shard: Shard, of: &[ScheduleId]) {
 /// Passes the turn on wherever nobody has: in these schedules of one shard, or in all.
 pub async fn pass_on_any(ctx: &Ctx, shard: Shard, of: Option<&[ScheduleId]>) -> Result<(), Error> {
     let now = ctx.clock.now();
-    for schedule in live::turns(&ctx.store, shard, of, BATCH).await? {
+    for schedule in turns::open(&ctx.store, shard, of, BATCH).await? {
         if let Some(due_at) = release(ctx, schedule, now).await? {
             ctx.wake.due(shard, due_at);
         }
@@ -45,10 +45,10 @@ async fn release(
     session.begin().await?;
     // A schedule that was deleted makes no more jobs, so its waiting ones need no lock.
     schedules::hold(&session, schedule).await?;
-    let jobs = live::of_schedules(&session, schedule.shard(), &[schedule]).await?;
+    let jobs = turns::unfinished(&session, schedule.shard(), &[schedule]).await?;
     let busy = jobs.iter().any(|(_, _, state)| *state != State::Waiting);
     let due_at = match jobs.first() {
-        Some((_, oldest, _)) if !busy => live::release(&session, *oldest, now).await?,
+        Some((_, oldest, _)) if !busy => turns::release(&session, *oldest, now).await?,
         _ => None,
     };
     session.commit().await?;

@@ -10,6 +10,7 @@ use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::principal::Team;
+use crate::domain::schedule::doc::ScheduleDoc;
 use crate::domain::schedule::record::{Schedule, ScheduleState};
 
 /// Which schedule: by id or by name.
@@ -206,7 +207,9 @@ pub async fn delete(session: &Session, id: ScheduleId) -> Result<(), Error> {
 }
 
 fn read(row: &Row) -> Result<Schedule, Error> {
-    let Json(doc) = row.try_get("plan")?;
+    let plan: Result<Json<ScheduleDoc>, _> = row.try_get("plan");
+    let Json(doc) =
+        plan.map_err(|error| Error::Broken(format!("its plan cannot be read: {}", cause(&error))))?;
     let payload: Vec<u8> = row.try_get("payload")?;
     let state = ScheduleState::parse(row.try_get("state")?);
     Ok(Schedule {
@@ -226,4 +229,9 @@ fn read(row: &Row) -> Result<Schedule, Error> {
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,
     })
+}
+
+/// The driver's `Display` hides it.
+fn cause(error: &tokio_postgres::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -17,7 +17,7 @@ use crate::domain::schedule::timetable::Timetable;
 use crate::domain::schedule::{jitter, record};
 use crate::domain::state::State;
 use crate::engine::{Ctx, Error, clock, moves, random, turns};
-use crate::store::{Session, fires, jobs, live};
+use crate::store::{self, Session, fires, jobs, live};
 use crate::telemetry::metrics as names;
 
 /// The unfinished jobs of a schedule, as seen under its lock.
@@ -76,7 +76,7 @@ pub async fn others(
     schedules: &[ScheduleId],
 ) -> Result<BTreeMap<ScheduleId, Others>, Error> {
     let mut by_schedule: BTreeMap<ScheduleId, Others> = BTreeMap::new();
-    for (schedule, job, state) in live::of_schedules(session, shard, schedules).await? {
+    for (schedule, job, state) in store::turns::unfinished(session, shard, schedules).await? {
         let others = by_schedule.entry(schedule).or_default();
         others.ids.push(job);
         if state == State::Waiting {

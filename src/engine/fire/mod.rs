@@ -50,11 +50,7 @@ impl Firing {
         self.agenda().merge(self.ctx.wake.slots().here.take());
         self.look().await?;
         let now = self.ctx.clock.now();
-        let mut due = Vec::new();
-        while let Some(shard) = self.agenda().next_shard(now) {
-            self.agenda().set(shard, None);
-            due.push(shard);
-        }
+        let due = self.agenda().take_due(now);
         stream::iter(due).for_each_concurrent(SHARDS_AT_ONCE, |shard| self.see_to(shard)).await;
         Ok(self.pause())
     }

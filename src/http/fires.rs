@@ -70,7 +70,7 @@ pub(super) async fn list_fires(caller: Caller, schedule: web::Path<String>) -> R
         list.next(page.past.last().filter(|_| page.more).map(|fire| instant(fire.at)));
     let expected = |expected: &Expected| SlotView::new(&expected.slot, expected.outcome);
     let view = FiresView {
-        items: page.past.iter().map(FireView::from).collect(),
+        data: page.past.iter().map(FireView::from).collect(),
         expected: page.expected.iter().map(expected).collect(),
         accounted_until: instant(page.schedule.accounted_until),
         created_at: instant(page.schedule.created_at),

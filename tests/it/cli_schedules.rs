@@ -187,7 +187,7 @@ async fn a_schedule_is_triggered_and_made_up_for() {
     }
     let few = ["fires", "often", "--from", "2026-01-01T01:00:00Z", "--to", "2026-01-01T02:00:01Z"];
     let few = house.json(&few).await;
-    assert_eq!(few["items"].as_array().map(Vec::len), Some(2), "{few}");
+    assert_eq!(few["data"].as_array().map(Vec::len), Some(2), "{few}");
 }
 
 #[tokio::test]

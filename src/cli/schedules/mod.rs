@@ -191,7 +191,7 @@ fn utc(at: DateTime<Utc>) -> String {
 
 /// The rows of a page, whichever of its two names they have.
 fn rows(page: &Value) -> &[Value] {
-    let rows = page.get("data").or_else(|| page.get("items"));
+    let rows = page.get("data");
     rows.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -213,12 +213,12 @@ impl From<&Fire> for FireView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FiresView {
     /// Fire times that were met, newest first.
-    pub items: Vec<FireView>,
+    pub data: Vec<FireView>,
     /// Fire times to come, by the rule as it is, oldest first; on the first page only.
     pub expected: Vec<SlotView>,
     /// What to pass as `cursor` for the next page; null on the last one.
     pub next_cursor: Option<String>,
-    /// Every fire time up to here is in `items`, or lay before the schedule's birth or change.
+    /// Every fire time up to here is in `data`, or lay before the schedule's birth or change.
     #[schema(format = DateTime)]
     pub accounted_until: String,
     /// When the schedule was made; nothing fires before.

@@ -51,7 +51,7 @@ async fn a_trigger_makes_a_job_now() {
     let bad = acme.post(&format!("{N}/trigger"), &json!({"overlap": "never", "at": 1})).await;
     let expected = [("#/at", "unknown-field"), ("#/overlap", "out-of-range")];
     assert_eq!((bad.status, bad.faults()), (422, faults(&expected)));
-    let items = acme.get(&format!("{N}/fires")).await.json["items"].clone();
+    let items = acme.get(&format!("{N}/fires")).await.json["data"].clone();
     let told: Vec<_> = items.as_array().unwrap().iter().map(|fire| &fire["outcome"]).collect();
     assert_eq!(told, ["fired", "fired", "skipped_overlap", "fired"]);
     assert!(items.as_array().unwrap().iter().all(|fire| fire["origin"] == "trigger"));
@@ -134,7 +134,7 @@ async fn a_backfill_has_its_bounds() {
         let reply = acme.post(&format!("{N}/backfill"), &body).await;
         assert_eq!((reply.status, reply.faults()), (422, faults(expected)), "{body}");
     }
-    assert_eq!(acme.get(&format!("{N}/fires")).await.json["items"], json!([]));
+    assert_eq!(acme.get(&format!("{N}/fires")).await.json["data"], json!([]));
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn fires_are_paged_and_what_is_expected_stands_on_the_first_page() {
     let mut page = first.json.clone();
     assert!(first.header("link").unwrap().contains("/v1/schedules/n/fires?limit=2&cursor="));
     loop {
-        let items = page["items"].as_array().unwrap().iter();
+        let items = page["data"].as_array().unwrap().iter();
         seen.extend(items.map(|fire| fire["fire_at"].as_str().unwrap().to_owned()));
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         page = acme.get(&format!("{N}/fires?limit=2&cursor={cursor}")).await.json;
@@ -163,7 +163,7 @@ async fn fires_are_paged_and_what_is_expected_stands_on_the_first_page() {
 
     let within = "from=2026-11-21T02:30:00Z&to=2026-11-23T02:30:00Z";
     let within = acme.get(&format!("{N}/fires?{within}")).await.json;
-    assert_eq!(within["items"].as_array().unwrap().len(), 2, "{within}");
+    assert_eq!(within["data"].as_array().unwrap().len(), 2, "{within}");
     assert_eq!(within["expected"], json!([]));
     let ahead = acme.get(&format!("{N}/fires?to=2026-12-02T02:30:00Z")).await.json;
     assert_eq!(ahead["expected"].as_array().unwrap().len(), 2, "{ahead}");

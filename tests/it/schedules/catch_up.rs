@@ -1,8 +1,10 @@
 //! After an outage: each policy in each situation, and how little a long one costs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axle::domain::schedule::doc::{CatchUp, Draft, Overlap};
+
+use tokio::time::Instant;
 
 use crate::support::engine::Engine;
 use crate::support::schedule::{cron, every};

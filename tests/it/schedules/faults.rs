@@ -59,7 +59,9 @@ async fn a_schedule_whose_zone_is_gone_is_in_error_until_it_is_mended() {
     assert_eq!(engine.briefs(&names[1]).await, ["02:01:00 fired"]);
     // It is listed among the others, and an edit mends it.
     let (page, _) =
-        schedules::list(&engine, &engine.who, &Default::default(), (None, 10)).await.unwrap();
+        schedules::list(&engine, &engine.who, &schedules::Filter::default(), (None, 10))
+            .await
+            .unwrap();
     assert_eq!(page.len(), 2);
     engine.put(every(&names[0], 60_000)).await;
     engine.fire_at("2026-11-30T02:02:00Z").await;

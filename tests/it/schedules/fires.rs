@@ -6,7 +6,7 @@ use axle::domain::schedule::doc::{CalendarDoc, RuleDoc};
 use axle::domain::schedule::record::ScheduleState;
 use axle::domain::state::State;
 use axle::engine::calendars;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 
 use crate::support::engine::Engine;
 use crate::support::schedule::{at, cron, draft, every};
@@ -195,5 +195,5 @@ async fn a_schedule_of_a_second_fires_every_second() {
     assert!(fires.iter().all(|fire| fire.outcome == "fired"));
     let gaps: Vec<_> = fires.windows(2).map(|w| w[1].at - w[0].at).collect();
     assert!(gaps.iter().all(|gap| *gap == TimeDelta::seconds(1)), "{gaps:?}");
-    assert!(fires[0].at < at("2026-11-30T02:00:02Z"), "{:?}", Utc::now());
+    assert!(fires[0].at < at("2026-11-30T02:00:02Z"));
 }

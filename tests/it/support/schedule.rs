@@ -1,5 +1,7 @@
 //! Schedules for tests of the engine: drafts, a scheduler that steps when told, what became of slots.
 
+use std::collections::BTreeMap;
+
 use axle::domain::id::JobId;
 use axle::domain::job::{Completion, Spec, Target};
 use axle::domain::retry::RetryPolicy;
@@ -50,7 +52,7 @@ pub fn draft(name: &str, rule: RuleDoc) -> Draft {
         priority: 5,
         start_within_ms: None,
         owner_service: None,
-        tags: Default::default(),
+        tags: BTreeMap::default(),
     };
     let doc = ScheduleDoc {
         rule,
@@ -81,14 +83,9 @@ pub fn at(text: &str) -> DateTime<Utc> {
 /// What became of a slot, in short: its time of day, its outcome, `×n` if it stands for several, and
 /// `trigger` or `backfill` if it was not the timer's.
 pub fn brief(fire: &Fire) -> String {
-    let mut brief = format!("{} {}", fire.at.format("%H:%M:%S"), fire.outcome);
-    if fire.count > 1 {
-        brief.push_str(&format!(" ×{}", fire.count));
-    }
-    if fire.origin != "timer" {
-        brief.push_str(&format!(" {}", fire.origin));
-    }
-    brief
+    let count = if fire.count > 1 { format!(" ×{}", fire.count) } else { String::new() };
+    let by = if fire.origin == "timer" { String::new() } else { format!(" {}", fire.origin) };
+    format!("{} {}{count}{by}", fire.at.format("%H:%M:%S"), fire.outcome)
 }
 
 impl Engine {

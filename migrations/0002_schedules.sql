@@ -61,4 +61,6 @@ ALTER TABLE jobs ADD COLUMN fire_at timestamptz;
 ALTER TABLE live ADD COLUMN schedule_id uuid;
 CREATE INDEX live_schedule ON live (shard, schedule_id) WHERE schedule_id IS NOT NULL;
 -- Jobs that wait for their turn: for the sweep, which finds those whose turn nobody has passed on.
-CREATE INDEX live_waiting ON live (shard, schedule_id) WHERE state = 'WAITING';
+-- (The second predicate keeps it away from statements that know the job.)
+CREATE INDEX live_waiting ON live (shard, schedule_id)
+    WHERE state = 'WAITING' AND schedule_id IS NOT NULL;

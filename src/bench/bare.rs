@@ -43,8 +43,10 @@ pub(super) fn post(to: SocketAddr, path: &str, token: Option<&str>, body: &[u8])
 }
 
 /// The bytes of a GET.
-pub(super) fn get(from: SocketAddr, path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nHost: {from}\r\n\r\n").into_bytes()
+pub(super) fn get(from: SocketAddr, path: &str, token: Option<&str>) -> Vec<u8> {
+    let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let bearer = bearer.unwrap_or_default();
+    format!("GET {path} HTTP/1.1\r\nHost: {from}\r\n{bearer}\r\n").into_bytes()
 }
 
 impl Bare {

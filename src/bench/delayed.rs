@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::figures::{Figures, What, number, percentiles, signed_ms};
+use super::origin::Origin;
 use super::stage::Stage;
 use crate::wire::batch::BatchRequest;
 
@@ -18,8 +18,6 @@ const SPREAD: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the sink is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often the two clocks are read together: a process can lose its CPU between two readings.
-const READINGS: usize = 10;
 
 /// Registers `jobs` jobs that are due one after the other, evenly apart.
 pub(super) async fn measure(
@@ -58,41 +56,4 @@ pub(super) async fn measure(
     figures.add(What::LatenessP50, p50);
     figures.add(What::LatenessP99, p99);
     Ok(())
-}
-
-/// One instant on two clocks: this host's wall clock, which is PostgreSQL's too, in which the due
-/// times are said; and the monotonic one, by which the arrivals are noted.
-struct Origin {
-    wall: DateTime<Utc>,
-    monotonic: Instant,
-}
-
-impl Origin {
-    /// To the microsecond, as due times are kept. The monotonic clock is read last: whatever passes
-    /// between the two readings makes a job look earlier than it was, never later. So the pair is
-    /// taken between which the least passed.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "due times are said in the database's wall clock"
-    )]
-    fn now() -> Self {
-        let read = || {
-            let before = Instant::now();
-            let wall = Utc::now();
-            let monotonic = Instant::now();
-            (monotonic - before, Self { wall, monotonic })
-        };
-        let tighter = |best: (Duration, Self), next: (Duration, Self)| {
-            if next.0 < best.0 { next } else { best }
-        };
-        let (_, mut origin) = (1..READINGS).map(|_| read()).fold(read(), tighter);
-        let micros = origin.wall.timestamp_micros();
-        origin.wall = DateTime::from_timestamp_micros(micros).unwrap_or(origin.wall);
-        origin
-    }
-
-    fn instant(&self, after: Duration) -> String {
-        let after = TimeDelta::from_std(after).unwrap_or_default();
-        (self.wall + after).to_rfc3339_opts(SecondsFormat::Micros, true)
-    }
 }

@@ -35,6 +35,18 @@ pub(super) enum What {
     Earliest,
     /// Jobs that came before they were due.
     Early,
+    /// From a schedule's slot to the arrival of its job.
+    SlotLatenessP50,
+    /// The same.
+    SlotLatenessP99,
+    /// From one slot of many schedules until the last of their jobs exists.
+    SlotMade,
+    /// Until the last of them has arrived.
+    SlotArrived,
+    /// The API meanwhile.
+    SlotApiP99,
+    /// The same as `SlotMade` beside many schedules that are not due, by that without them.
+    SlotBeside,
     /// CPU of an enqueue, by who spends it.
     EnqueueApiCpu,
     /// The same.
@@ -94,6 +106,14 @@ impl What {
             Self::LatenessP99 => ("lateness_p99", "delayed: due → received, p99", "ms"),
             Self::Earliest => ("lateness_least", "delayed: due → received, least", "ms"),
             Self::Early => ("early", "delayed: received before due", "jobs"),
+            Self::SlotLatenessP50 => ("slot_lateness_p50", "schedule: slot → received, p50", "ms"),
+            Self::SlotLatenessP99 => ("slot_lateness_p99", "schedule: slot → received, p99", "ms"),
+            Self::SlotMade => ("slot_made", "1,000 schedules in a slot: all jobs exist", "ms"),
+            Self::SlotArrived => ("slot_arrived", "1,000 schedules in a slot: all received", "ms"),
+            Self::SlotApiP99 => ("slot_api_p99", "meanwhile: reading a schedule, p99", "ms"),
+            Self::SlotBeside => {
+                ("slot_beside", "beside 100,000 schedules not due: all jobs exist", "ms")
+            }
             Self::EnqueueApiCpu => ("enqueue_cpu_api", "CPU of 1,000 single enqueues: API", "s"),
             Self::EnqueuePostgresCpu => {
                 ("enqueue_cpu_postgres", "CPU of 1,000 single enqueues: PostgreSQL", "s")

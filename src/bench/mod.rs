@@ -13,9 +13,11 @@ mod figures;
 mod latency;
 mod limits;
 mod machine;
+mod origin;
 mod process;
 mod report;
 mod sink;
+mod slots;
 mod stage;
 mod usage;
 
@@ -53,12 +55,18 @@ struct Size {
     seconds: u32,
     /// Jobs to fill the queue with, in batches.
     jobs: usize,
-    /// Jobs in each of the two measurements of latency.
+    /// Jobs in each of the two measurements of latency, and schedules with an instant of their own.
     timed: usize,
+    /// Schedules that fire at the same instant.
+    slot: usize,
+    /// Schedules of the future that are no matter.
+    others: i64,
 }
 
-const FULL: Size = Size { rounds: 3, seconds: 4, jobs: 20_000, timed: 300 };
-const QUICK: Size = Size { rounds: 1, seconds: 1, jobs: 2_000, timed: 30 };
+const FULL: Size =
+    Size { rounds: 3, seconds: 4, jobs: 20_000, timed: 300, slot: 1_000, others: 100_000 };
+const QUICK: Size =
+    Size { rounds: 1, seconds: 1, jobs: 2_000, timed: 30, slot: 100, others: 1_000 };
 
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
@@ -105,6 +113,9 @@ async fn measure(
         tell(&format!("round {round} of {}: latency", size.rounds));
         latency::measure(&stage, size.timed, &mut figures).await.context("latency")?;
         delayed::measure(&stage, size.timed, &mut figures).await.context("delayed jobs")?;
+        tell(&format!("round {round} of {}: schedules", size.rounds));
+        let sizes = (size.timed, size.slot, size.others);
+        slots::measure(&stage, sizes, &mut figures).await.context("schedules")?;
         stage.memory(&mut figures);
     }
     Ok((machine, figures))

@@ -51,7 +51,7 @@ impl Process {
 
     async fn wait_until_ready(&mut self, role: &str, admin: SocketAddr) -> anyhow::Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        let request = bare::get(admin, "/readyz");
+        let request = bare::get(admin, "/readyz", None);
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the {role} ended ({status})");

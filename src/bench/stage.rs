@@ -1,4 +1,5 @@
-//! What is measured: one API process, one puller process, and the sink that they call.
+//! What is measured: one API process, one process that pulls and fires schedules, and the sink that
+//! they call.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Stage {
         let api = Process::serve("api", &env, api_admin).await?;
         env.pop();
         env.push(("AXLE_ADMIN_LISTEN", puller_admin.to_string()));
-        let puller = Process::serve("puller", &env, puller_admin).await?;
+        let puller = Process::serve("puller,scheduler", &env, puller_admin).await?;
         Ok(Self {
             database,
             pgbench: cluster.program("pgbench"),
@@ -80,6 +81,11 @@ impl Stage {
     pub(super) fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Vec<u8>> {
         let body = serde_json::to_vec(body)?;
         Ok(bare::post(self.api_address, path, Some(&self.token), &body))
+    }
+
+    /// A read of the API, ready to be sent, with the token.
+    pub(super) fn get(&self, path: &str) -> Vec<u8> {
+        bare::get(self.api_address, path, Some(&self.token))
     }
 
     /// A job that calls the sink, which knows it by its number.

@@ -1,4 +1,4 @@
-//! The plans of the hot statements beside a million future jobs: each reads the index that was made
+//! The plans of the hot statements beside a million future jobs and a hundred thousand schedules: each reads the index that was made
 //! for it, and a claim reads what it takes. The planner is held to generic plans, which a cached
 //! statement may get at any time.
 
@@ -45,6 +45,12 @@ const FILL: &str = "
       FROM made WHERE NOT unfinished;
     INSERT INTO runs (shard, job_id, fence, attempt, state, finished_at)
     SELECT shard, job_id, 1, 1, 'SUCCESS', at FROM made WHERE NOT unfinished;
+    INSERT INTO schedules (shard, schedule_id, team, name, plan, payload, state, accounted_until,
+                           next_slot_at, next_fire_at, created_at, updated_at)
+    SELECT shard, job_id, 'acme', 'n' || n, '{\"pause_on_failure\":false}', '', 'ACTIVE', at, at, at, at, at
+      FROM made WHERE n < 1563;
+    INSERT INTO fires (shard, schedule_id, fire_at, outcome, origin, count, at_least, recorded_at)
+    SELECT shard, job_id, at, 'fired', 'timer', 1, false, at FROM made WHERE n < 1563;
     REINDEX TABLE live;
     REINDEX TABLE jobs;
     DROP VIEW made;
@@ -106,7 +112,10 @@ impl Plan {
     fn scanned(&self) -> Vec<&str> {
         let hot = |node: &&Node| {
             node.kind.ends_with("Seq Scan")
-                && matches!(&*node.relation, "live" | "jobs" | "done" | "runs")
+                && matches!(
+                    &*node.relation,
+                    "live" | "jobs" | "done" | "runs" | "schedules" | "fires"
+                )
         };
         self.nodes.iter().filter(hot).map(|node| &*node.relation).collect()
     }
@@ -185,6 +194,27 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
         ),
         (statement!("runs/ended"), format!("{shard}, {id}, 1"), &["runs_pkey"]),
         (statement!("runs/previous"), format!("{shard}, {id}"), &["runs_pkey"]),
+        (statement!("schedules/due"), format!("{shard}, {now}, 100, NULL"), &["schedules_due"]),
+        (statement!("schedules/due_ids"), format!("{shard}, {now}, 100"), &["schedules_due"]),
+        (statement!("schedules/next_slot"), format!("{shard}"), &["schedules_due"]),
+        (statement!("schedules/hold"), format!("{shard}, {id}"), &["schedules_pkey"]),
+        (
+            statement!("schedules/pause_on_failure"),
+            format!("{shard}, {ids}, '{{x}}', {now}"),
+            &["schedules_pkey"],
+        ),
+        (statement!("turns/unfinished"), format!("{shard}, {ids}"), &["live_schedule"]),
+        (statement!("turns/release"), format!("{shard}, {id}, {now}"), &["live_pkey"]),
+        (
+            statement!("fires/list"),
+            format!("{shard}, {id}, {now}, '2028-01-01', 51"),
+            &["fires_pkey"],
+        ),
+        (
+            statement!("fires/take_ranges"),
+            format!("{shard}, {id}, {now}, {now}"),
+            &["fires_ranges"],
+        ),
         (statement!("live/hold"), format!("{shard}, {now}, 200"), &["live_due", "live_pkey"]),
     ]
 }
@@ -218,6 +248,7 @@ async fn looks_over_all_shards_cost_a_probe_per_shard() {
     let now = "'2026-12-01'";
     let looks = [
         (statement!("live/next_dues"), ""),
+        (statement!("schedules/next_slots"), ""),
         (statement!("sweep/look"), now),
         (statement!("sweep/gauges"), now),
     ];
@@ -246,6 +277,32 @@ async fn a_claim_reads_what_it_takes() {
     // Per job: its entries in two indexes, its rows, and the new version's four index entries.
     assert!(one < 100 && hundred < 100 * 40, "{pages:?}");
     engine.claim(1_000).await;
+}
+
+#[tokio::test]
+async fn a_step_of_the_scheduler_reads_what_is_due_and_not_what_exists() {
+    let client = crowded().await.connect().await;
+    let step = async |due: usize, others: &str| {
+        client.batch_execute("BEGIN").await.unwrap();
+        let make_due = format!(
+            "UPDATE schedules SET next_slot_at = '2026-11-30' WHERE shard = 8 AND schedule_id IN
+             (SELECT schedule_id FROM schedules WHERE shard = 8 ORDER BY 1 LIMIT {due}); {others}"
+        );
+        client.batch_execute(&make_due).await.unwrap();
+        client
+            .batch_execute(&format!("PREPARE due AS {}", statement!("schedules/due").1))
+            .await
+            .unwrap();
+        let plan = Plan::explain(&client, "due", "due(8, '2026-12-01', 100, NULL)").await;
+        client.batch_execute("ROLLBACK; DEALLOCATE due").await.unwrap();
+        plan.pages
+    };
+    let few = step(5, "").await;
+    let alone = step(5, "DELETE FROM schedules WHERE next_slot_at > '2026-12-01'").await;
+    let many = step(100, "").await;
+    // Five rows, and an index of three levels that may have grown by a page.
+    assert!(few < 60 && few <= alone + 30, "{few} beside 1,562 others, {alone} alone");
+    assert!(many < 100 * 8, "{many} pages for a hundred");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ SELECT s.shard, w.overdue, w.unstarted, w.waiting, w.expired_keys
                (SELECT true FROM live l WHERE l.shard = s.shard AND l.state IN ('PENDING', 'RETRY_WAIT')
                                           AND l.start_deadline <= $1 LIMIT 1) IS NOT NULL AS unstarted,
                (SELECT true FROM live l WHERE l.shard = s.shard AND l.state = 'WAITING'
-                                          LIMIT 1) IS NOT NULL AS waiting,
+                                          AND l.schedule_id IS NOT NULL LIMIT 1) IS NOT NULL AS waiting,
                (SELECT true FROM idempotency i WHERE i.shard = s.shard
                                                  AND i.expires_at <= $1 LIMIT 1) IS NOT NULL AS expired_keys
         OFFSET 0) w

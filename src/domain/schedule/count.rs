@@ -34,19 +34,7 @@ impl Timetable {
         {
             return Count { fires, exact: true };
         }
-        self.walk_through(from, until)
-    }
-
-    fn walk_through(&self, from: i64, until: i64) -> Count {
-        let (mut from, mut fires) = (from, 0);
-        while let Some(at) = self.next_fire(from, until) {
-            if fires == WALKED_LIMIT {
-                return Count { fires, exact: false };
-            }
-            fires += 1;
-            from = at + 1;
-        }
-        Count { fires, exact: true }
+        walk_through(from, until, |from, until| self.next_fire(from, until))
     }
 
     fn reckon(&self, rule: &Rule, from: i64, until: i64) -> Option<u64> {
@@ -114,4 +102,17 @@ impl Timetable {
         }
         Some(count)
     }
+}
+
+/// One by one, up to a limit; `next` finds the first of a stretch.
+pub(super) fn walk_through(from: i64, until: i64, next: impl Fn(i64, i64) -> Option<i64>) -> Count {
+    let (mut from, mut fires) = (from, 0);
+    while let Some(at) = next(from, until) {
+        if fires == WALKED_LIMIT {
+            return Count { fires, exact: false };
+        }
+        fires += 1;
+        from = at + 1;
+    }
+    Count { fires, exact: true }
 }

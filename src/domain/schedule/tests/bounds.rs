@@ -163,6 +163,18 @@ fn b055_jitter_is_stable_spread_and_inside_the_slot() {
     assert_eq!(jitter(b"id", slot, next, 0), Duration::ZERO);
 }
 
+/// The whole of two files, each time in a process of its own, whose host is elsewhere.
+#[test]
+fn b011_the_hosts_zone_changes_no_answer() {
+    for zone in ["Australia/Sydney", "America/Sao_Paulo", "UTC"] {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        tests.args(["schedule::tests::clock_changes", "schedule::tests::days"]).env("TZ", zone);
+        let output = tests.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !text.contains(" 0 passed"), "{zone}: {text}");
+    }
+}
+
 #[test]
 fn b044_a_new_schedule_fires_no_slot_from_before_its_birth() {
     expect("30 7 * * *", "UTC", "2027-01-01T09:00", &["2027-01-02T07:30"]);

@@ -10,6 +10,7 @@ mod due_table;
 mod grammar;
 mod oracle;
 mod oracle_case;
+mod seeds;
 mod words;
 
 use chrono::{DateTime, Utc};

@@ -10,6 +10,8 @@ mod due_table;
 mod grammar;
 mod oracle;
 mod oracle_case;
+mod page;
+mod page_words;
 mod seeds;
 mod words;
 

@@ -90,11 +90,11 @@ pub fn told_as(
     after: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Option<Passed> {
-    let first = timetable.next(after).filter(|slot| slot.at <= until)?;
+    let first = fires(timetable, after, until, 1).first().copied()?;
     let count = timetable.count(after, until);
-    let last = timetable.last(until).map(|slot| slot.at).filter(|at| *at > first.at);
+    let last = timetable.last(until).map(|slot| slot.at).filter(|at| *at > first);
     Some(Passed {
-        at: first.at,
+        at: first,
         until: last,
         count: i32::try_from(count.fires).unwrap_or(i32::MAX).max(1),
         at_least: !count.exact,

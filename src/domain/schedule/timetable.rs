@@ -16,6 +16,9 @@ use super::walk::{OnGap, OnOverlapHour, Walk};
 use super::zone::{Fold, civil, offset};
 use crate::domain::invalid::Invalid;
 
+/// The first stretch of a search for slots of both sides, in milliseconds: a month.
+const FIRST_STRETCH: i64 = 31 * 86_400_000;
+
 /// What a schedule says about its times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -194,10 +197,27 @@ impl Timetable {
 
     /// The first slot in `[from, until]`; those that calendars take away only `with_dropped`.
     pub(super) fn earliest(&self, from: i64, until: i64, with_dropped: bool) -> Option<Event> {
-        let (from, mut until) = self.clamp(from, until);
+        let (mut from, until) = self.clamp(from, until);
+        if !with_dropped {
+            return self.earliest_of(&[Side::Kept], from, until);
+        }
+        // Stretch by stretch: where one side comes often and the other never again, neither search
+        // may run on to the last year for every slot.
+        let mut width = FIRST_STRETCH;
+        while from <= until {
+            let end = until.min(from.saturating_add(width));
+            let found = self.earliest_of(&[Side::Kept, Side::Dropped], from, end);
+            if found.is_some() {
+                return found;
+            }
+            (from, width) = (end.saturating_add(1), width.saturating_mul(4));
+        }
+        None
+    }
+
+    fn earliest_of(&self, sides: &[Side], from: i64, until: i64) -> Option<Event> {
+        let mut until = until;
         let mut best: Option<Event> = None;
-        let sides: &[Side] =
-            if with_dropped { &[Side::Kept, Side::Dropped] } else { &[Side::Kept] };
         for side in sides {
             for rule in self.rule.members() {
                 let Some(event) = self.of_member(rule, *side, from, until) else { continue };

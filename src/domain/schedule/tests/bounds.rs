@@ -135,6 +135,15 @@ fn questions_outside_of_the_years_are_answered() {
     assert!(table.last(ends[0]).is_some() && table.last(ends[1]).is_none());
     assert_eq!(table.slots(ends[1], ends[0], 1_000).len(), 230);
     assert_eq!(table.count(ends[1], ends[0]).fires, 230);
+    // The edges are those of local time, for counts too.
+    for (name, first) in [("America/Sao_Paulo", "1970-01-01T03:00"), ("UTC", "1970-01-01T00:00")] {
+        let minutes = timetable("* * * * *", name);
+        assert_eq!(fires(&minutes, "1969-12-31T00:00", 1), [first]);
+        assert_eq!(minutes.count(ends[1], at(first)).fires, 1);
+    }
+    let east = timetable("0 * * * *", "Asia/Tokyo");
+    assert_eq!(east.last(ends[0]).unwrap().at, at("2199-12-31T14:00"));
+    assert_eq!(east.count(at("2199-12-31T13:00"), ends[0]).fires, 1);
     // Fractions of a second are after the whole one.
     let half = at("2027-01-01T05:00") - TimeDelta::nanoseconds(1);
     assert_eq!(table.next(half).unwrap().at, at("2027-01-01T05:00"));

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 
 use super::super::OnOverlapHour;
 use super::super::jitter::jitter;
-use super::super::rule::{AnyOf, At, Day, Every};
+use super::super::rule::{AnyOf, At, Day, Every, Which};
 use super::*;
 
 #[test]
@@ -141,6 +141,10 @@ fn questions_outside_of_the_years_are_answered() {
         assert_eq!(fires(&minutes, "1969-12-31T00:00", 1), [first]);
         assert_eq!(minutes.count(ends[1], at(first)).fires, 1);
     }
+    let time = Day::read_time("02:00", "#").unwrap();
+    let day = Rule::Day(Day::new(Which::LastOfMonth, time, "#").unwrap());
+    let monthly = super::table(Plan::new(day, zone("America/Sao_Paulo")));
+    assert_eq!(fires(&monthly, "1969-12-31T00:00", 1), ["1970-01-31T05:00"]);
     let east = timetable("0 * * * *", "Asia/Tokyo");
     assert_eq!(east.last(ends[0]).unwrap().at, at("2199-12-31T14:00"));
     assert_eq!(east.count(at("2199-12-31T13:00"), ends[0]).fires, 1);

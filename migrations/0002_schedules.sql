@@ -43,6 +43,8 @@ CREATE TABLE fires (
     recorded_at timestamptz NOT NULL,
     PRIMARY KEY (shard, schedule_id, fire_at)
 );
+-- The few rows that tell several slots at once: a backfill takes its slots out of them.
+CREATE INDEX fires_ranges ON fires (shard, schedule_id, fire_at) WHERE until IS NOT NULL;
 
 -- Days on which business rests. Small and rarely written: on Citus a reference table.
 CREATE TABLE calendars (

@@ -1,5 +1,6 @@
 //! Every command of the command line, from its words to what it does.
 
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use super::serve::{Launch, bind, serve};
@@ -8,6 +9,7 @@ use super::{
     auth, dev, doctor, migrate, no_database, parts, settings, settings_for_dev, with_database,
 };
 use crate::bench;
+use crate::cli::told::Told;
 use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
 use crate::config::{self, Config};
 use crate::engine::auth::{MintClaims, mint};
@@ -36,6 +38,10 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             }
             return Ok(if current { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Schedules(words) => {
+            return Ok(tell(&cli::schedules::run(&words, system_now()).await));
+        }
+        Command::Cron(words) => return Ok(tell(&cli::crontab::run(&words).await)),
         Command::Openapi => say(&http::document().to_pretty_json()?),
         Command::Token(wanted) => {
             let config = settings(flags)?;
@@ -124,9 +130,24 @@ fn make_token(config: &Config, words: &cli::Token) -> anyhow::Result<String> {
     Ok(mint(secret.expose().as_bytes(), &claims, system_now())?)
 }
 
-#[expect(clippy::print_stdout, reason = "the command's answer")]
+fn tell(told: &Told) -> ExitCode {
+    if !told.out.is_empty() {
+        say(&told.out);
+    }
+    for line in &told.err {
+        complain(line);
+    }
+    told.code.into()
+}
+
+/// The command's answer. A reader that has seen enough (`| head`) is no failure.
 fn say(line: &str) {
-    println!("{line}");
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            complain(&format!("standard output: {error}"));
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Says what went wrong.

@@ -43,6 +43,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         lease: config.lease,
         public_url: public_url(config),
         callback_key,
+        default_time_zone: config.default_time_zone.clone(),
     };
     let shards = Arc::from(shards);
     Ok(Ctx { store, clock, wake: Wake::default(), shards, limits: Arc::new(limits) })

@@ -16,6 +16,7 @@ use super::stop::Stop;
 use super::{admin, parts};
 use crate::config::Config;
 use crate::engine::every::{every, never};
+use crate::engine::fire::Firing;
 use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
@@ -66,7 +67,11 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     upkeep(&ctx, &tasks, stop);
     let puller =
         if config.roles.puller { Some(start_puller(config, &ctx, &tasks, stop)?) } else { None };
+    if config.roles.scheduler {
+        start_firing(&ctx, &tasks, stop);
+    }
     if config.roles.puller || config.roles.scheduler {
+        tasks.spawn(hint::listen(ctx.clone(), stop.token.clone()));
         start_sweep(config, &ctx, &tasks, stop);
     }
     let api = match launch.api {
@@ -172,15 +177,22 @@ fn start_puller(
     let name = format!("{host}-{:08x}", random::bits() >> 32);
     let puller =
         Puller::new(ctx.clone(), invoker, (name, config.concurrency), (tasks, &stop.token));
-    tasks.spawn(hint::listen(ctx.clone(), stop.token.clone()));
     let (p, c, token) = (Arc::clone(&puller), ctx.clone(), stop.token.clone());
     let claiming = tasks.spawn(async move {
-        every("claim", token, || c.wake.here().news(), || p.step()).await;
+        every("claim", token, || c.wake.jobs().here.news(), || p.step()).await;
     });
     let renewing = CancellationToken::new();
     let (p, token) = (Arc::clone(&puller), renewing.clone());
     tasks.spawn(async move { every("renew", token, never, || p.renew()).await });
     Ok(Pulling { puller, claiming, renewing })
+}
+
+fn start_firing(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move {
+        let firing = Firing::new(c.clone());
+        every("fire", token, || c.wake.slots().here.news(), || firing.step()).await;
+    });
 }
 
 fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {

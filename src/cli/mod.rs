@@ -1,7 +1,11 @@
-//! The command line: its grammar, and the commands that need no server of ours.
+//! The command line: its grammar, the commands that need no server of ours, and those that are
+//! clients of one.
 
+pub mod crontab;
 pub mod healthcheck;
+pub mod schedules;
 pub mod token;
+pub mod told;
 
 use std::path::PathBuf;
 
@@ -27,6 +31,12 @@ pub enum Command {
     /// Bring the database's schema up to date
     #[command(subcommand)]
     Migrate(Migrate),
+    /// Create, look at and act on schedules; explain a cron line
+    #[command(alias = "schedule")]
+    Schedules(schedules::words::Schedules),
+    /// Move from cron
+    #[command(subcommand)]
+    Cron(crontab::Cron),
     /// Print the OpenAPI document
     Openapi,
     /// Make a token for the API, signed with the secret of the server

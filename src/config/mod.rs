@@ -3,12 +3,14 @@
 //! One table (`settings.rs`) names every setting; flags, variables, keys of the TOML file,
 //! defaults, help, `axle config show` and the README's table all derive from it. The order is
 //! flag, environment, file, default. Everything is checked as a whole, and every mistake is
-//! reported at once. This room opens nothing but the files that hold settings, and uses no other.
+//! reported at once. This room opens nothing but the files that hold settings, and uses no other room but `domain`, which
+//! knows the time zones.
 
 mod kind;
 mod loaded;
 mod nearest;
 mod parse;
+mod remote;
 mod secret;
 mod settings;
 mod sources;
@@ -19,6 +21,7 @@ mod values;
 
 pub use loaded::{ConfigError, Loaded, Origin, Shown};
 pub use parse::{DurationError, parse_duration};
+pub use remote::{REMOTE_VARIABLES, Remote};
 pub use secret::{Secret, mask_url};
 pub use surface::{flags, markdown};
 pub use values::{JwtAlgorithm, JwtKey, LogFormat, Roles};
@@ -62,6 +65,8 @@ pub struct Config {
     pub idempotency_ttl: Duration,
     /// Whether a create or an action without `Idempotency-Key` is refused.
     pub require_idempotency_key: bool,
+    /// The IANA name of the zone of a schedule that names none.
+    pub default_time_zone: String,
     /// The key under which stored secrets are encrypted.
     pub secret_key: Option<Secret>,
     /// The shared secret of HS256 tokens.
@@ -100,6 +105,7 @@ impl Default for Config {
             max_payload: 256 * 1024,
             idempotency_ttl: Duration::from_hours(24),
             require_idempotency_key: false,
+            default_time_zone: "UTC".to_owned(),
             secret_key: None,
             jwt_secret: None,
             jwt_public_key: None,

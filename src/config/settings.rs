@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::kind::Kind;
 use super::{JwtAlgorithm, LogFormat, Roles};
+use crate::domain::schedule::zone::zone;
 
 /// One setting.
 pub(super) struct Setting {
@@ -196,6 +197,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         kind: Kind::Switch(|config| &mut config.require_idempotency_key),
     },
     Setting {
+        key: "default_time_zone",
+        env: "AXLE_DEFAULT_TIME_ZONE",
+        flag: Some("default-time-zone"),
+        default: Some("UTC"),
+        secret: false,
+        meaning: "The zone of a schedule that names none; the host's own zone decides nothing",
+        kind: Kind::Own {
+            name: "ZONE",
+            form: "an IANA time zone such as `Europe/Berlin`, or `UTC`",
+            set: |config, text| {
+                config.default_time_zone = time_zone(text)?;
+                Ok(())
+            },
+        },
+    },
+    Setting {
         key: "secret_key",
         env: "AXLE_SECRET_KEY",
         flag: None,
@@ -314,6 +331,14 @@ fn postgres_url(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("it does not begin with postgres:// and a place".to_owned())
+}
+
+/// The zones are those that schedules know, so that a setting that is taken can be computed with.
+fn time_zone(text: &str) -> Result<String, String> {
+    match zone(text, "#") {
+        Ok(zone) => Ok(zone.name().to_owned()),
+        Err(invalid) => Err(invalid.0.into_iter().map(|fault| fault.detail).collect()),
+    }
 }
 
 fn public_key(text: &str) -> Result<String, String> {

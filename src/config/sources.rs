@@ -21,6 +21,7 @@ const OTHER_VARIABLES: &[&str] = &[
     "AXLE_PROFILE",
     "AXLE_TEAM",
     "AXLE_TOKEN",
+    "AXLE_TOKEN_FILE",
     "AXLE_URL",
 ];
 
@@ -79,6 +80,16 @@ impl Sources {
         sources
     }
 
+    /// The environment of this process alone.
+    pub(super) fn of_environment() -> Self {
+        let mut problems = Vec::new();
+        let env = environment(&mut problems).into_iter();
+        let mut sources =
+            Self::new(BTreeMap::new(), env, None, |path| std::fs::read_to_string(path));
+        sources.problems.append(&mut problems);
+        sources
+    }
+
     /// The flags that were given, by key.
     pub(super) fn of_flags(matches: &ArgMatches) -> BTreeMap<&'static str, String> {
         let given = |setting: &Setting| Some((setting.key, flag_text(matches, setting.key)?));
@@ -89,23 +100,31 @@ impl Sources {
     /// problems.
     pub(super) fn find(&mut self, setting: &Setting) -> Option<Given> {
         let Setting { key, env, .. } = *setting;
-        let env_file = format!("{env}_FILE");
-        let named = self.env.get(&env_file).cloned();
-        let direct = self.env.get(env).cloned();
-        if direct.is_some() && named.is_some() {
-            self.problems
-                .push(format!("{key}: {env} and {env_file} are both set; set one of them"));
-        }
         if let (Some(text), Some(flag)) = (self.flags.get(key).cloned(), setting.flag) {
+            self.refuse_both(key, env);
             return Some(Given { text, origin: Origin::Flag(flag) });
         }
-        if let Some(text) = direct {
+        self.find_in_environment(key, env)
+            .or_else(|| self.find_in_settings_file(key))
+            .or_else(|| self.find_elsewhere(key))
+    }
+
+    /// Finds what a variable says, or the file that `…_FILE` names.
+    pub(super) fn find_in_environment(&mut self, key: &str, env: &str) -> Option<Given> {
+        self.refuse_both(key, env);
+        if let Some(text) = self.env.get(env).cloned() {
             return Some(Given { text, origin: Origin::Variable(env.to_owned()) });
         }
-        if let Some(path) = named {
-            return self.find_in_named_file(key, env_file, path);
+        let variable = format!("{env}_FILE");
+        let path = self.env.get(&variable).cloned()?;
+        self.find_in_named_file(key, variable, path)
+    }
+
+    fn refuse_both(&mut self, key: &str, env: &str) {
+        let file = format!("{env}_FILE");
+        if self.env.contains_key(env) && self.env.contains_key(&file) {
+            self.problems.push(format!("{key}: {env} and {file} are both set; set one of them"));
         }
-        self.find_in_settings_file(key).or_else(|| self.find_elsewhere(key))
     }
 
     /// Warnings about names that look like settings and are none.

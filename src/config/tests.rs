@@ -287,6 +287,35 @@ fn two_listeners_need_two_addresses() {
 }
 
 #[test]
+fn the_default_zone_is_one_that_schedules_know_and_not_the_hosts() {
+    let zone = |env: &[_]| load(&[], env, "").map(|loaded| loaded.config.default_time_zone);
+    assert_eq!(zone(&[("TZ", "Asia/Tokyo")]).unwrap(), "UTC");
+    assert_eq!(zone(&[("AXLE_DEFAULT_TIME_ZONE", "Europe/Berlin")]).unwrap(), "Europe/Berlin");
+    let problem = one_problem(&[("AXLE_DEFAULT_TIME_ZONE", "berlin")]);
+    assert!(problem.starts_with("default_time_zone: AXLE_DEFAULT_TIME_ZONE is"), "{problem}");
+    assert!(problem.contains("write Europe/Berlin; it must be an IANA time zone"), "{problem}");
+}
+
+#[test]
+fn the_client_is_told_where_the_server_is_and_who_asks() {
+    let remote = |env: &[(&str, &str)]| {
+        let env = env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        Remote::from_sources(Sources::new(BTreeMap::new(), env, None, read))
+    };
+    let nothing = remote(&[]).unwrap();
+    assert_eq!((nothing.url.as_str(), nothing.token.is_none()), ("http://127.0.0.1:8080", true));
+    let told = remote(&[("AXLE_URL", "https://a.example/"), ("AXLE_TOKEN_FILE", "/run/secret")]);
+    let told = told.unwrap();
+    assert_eq!((told.url.as_str(), told.token.unwrap().expose()), ("https://a.example", SECRET));
+    let wrong = [("AXLE_URL", "a.example"), ("AXLE_TOKEN", "hunter 2")];
+    let wrong = remote(&wrong).unwrap_err().to_string();
+    assert!(wrong.contains("url: AXLE_URL: ") && wrong.contains("token: AXLE_TOKEN: "), "{wrong}");
+    assert!(!wrong.contains("hunter"), "{wrong}");
+    let both = remote(&[("AXLE_TOKEN", "a"), ("AXLE_TOKEN_FILE", "/run/secret")]).unwrap_err();
+    assert!(both.to_string().contains("are both set"), "{both}");
+}
+
+#[test]
 fn what_is_shown_is_a_settings_file_that_loads_to_the_same() {
     let env = [("AXLE_LOG", "warn,axle=debug"), ("AXLE_PUBLIC_URL", "https://a.example/")];
     let first = load(&[("roles", "puller")], &env, "").unwrap();

@@ -141,16 +141,19 @@ pub enum Reason {
     LeaseLost,
     /// Its owner stopped it.
     ByUser,
+    /// A later fire of its schedule took its place.
+    Superseded,
 }
 
 impl Reason {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::RetriesExhausted,
         Self::TargetUnreachable,
         Self::NoRetry,
         Self::Expired,
         Self::LeaseLost,
         Self::ByUser,
+        Self::Superseded,
     ];
 
     /// The word used in SQL and on the wire.
@@ -162,6 +165,7 @@ impl Reason {
             Self::Expired => "expired",
             Self::LeaseLost => "lease_lost",
             Self::ByUser => "by_user",
+            Self::Superseded => "superseded",
         }
     }
 

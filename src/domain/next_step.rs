@@ -17,6 +17,9 @@ pub fn next_step(job: &Job, now: DateTime<Utc>) -> String {
         State::RetryWait => format!("{} {}: {}", which(job), start(job, now), last_error(job)),
         State::Running => running(job),
         State::Success => "nothing: it succeeded".into(),
+        State::Cancelled if standing.reason == Some(Reason::Superseded) => {
+            "nothing: a later fire of its schedule took its place".into()
+        }
         State::Cancelled => "nothing: it was cancelled; run it again with rerun".into(),
         State::Failed => format!("nothing: {}; run it again with rerun", failed(job)),
     }
@@ -83,7 +86,7 @@ fn failed(job: &Job) -> String {
         }
         Some(Reason::Expired) => "it did not start before its start_deadline".into(),
         Some(Reason::LeaseLost) => "three runs in a row went silent".into(),
-        Some(Reason::ByUser) | None => "it failed".into(),
+        Some(Reason::ByUser | Reason::Superseded) | None => "it failed".into(),
     }
 }
 

@@ -73,7 +73,7 @@ pub async fn callback(ctx: &Ctx, run: RunId, token: &str, word: Word) -> Result<
     let news = [News::Ended { run, policy, report: Box::new(report) }];
     let written = settle::write_locked(ctx, &session, (run.shard(), vec![live]), &news).await?;
     session.commit().await?;
-    settle::after_commit(ctx, run.shard(), &written);
+    settle::after_commit(ctx, run.shard(), &written).await;
     match written.answers() {
         [Settled::Moved] => Ok(Heard::Applied),
         _ => Err(Error::StaleRun { cancel_requested: false }),

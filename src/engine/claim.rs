@@ -37,6 +37,16 @@ impl Agenda {
         found
     }
 
+    /// Takes out every shard that has something due.
+    pub fn take_due(&mut self, now: DateTime<Utc>) -> Vec<Shard> {
+        std::iter::from_fn(|| {
+            let shard = self.next_shard(now)?;
+            self.set(shard, None);
+            Some(shard)
+        })
+        .collect()
+    }
+
     /// Corrects the picture after a claim: when the shard is next worth one, if ever.
     pub fn set(&mut self, shard: Shard, due_at: Option<DateTime<Utc>>) {
         match due_at {

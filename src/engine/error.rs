@@ -1,9 +1,10 @@
 //! Why a use case did not do what was asked, in the words of the use case; `http/problem.rs` says
 //! it on the wire.
 
-use crate::domain::id::JobId;
+use crate::domain::id::{JobId, ScheduleId};
 use crate::domain::invalid::Invalid;
 use crate::domain::principal::{Act, Principal};
+use crate::domain::schedule::record::ScheduleState;
 use crate::domain::state::State;
 use crate::engine::auth::AuthError;
 use crate::store;
@@ -41,6 +42,30 @@ pub enum Error {
         /// What was asked: `cancelled`, `changed` …
         wanted: &'static str,
     },
+    /// The schedule's state does not allow the move.
+    #[error("schedule {id} is {} and cannot be {wanted}", .state.as_str())]
+    RefusedSchedule {
+        /// The schedule.
+        id: ScheduleId,
+        /// Where it stands.
+        state: ScheduleState,
+        /// What was asked: `paused`, `resumed` …
+        wanted: &'static str,
+    },
+    /// The team has a schedule of this name.
+    #[error("the schedule {existing} has this name")]
+    NameTaken {
+        /// That schedule.
+        existing: ScheduleId,
+    },
+    /// Something else needs the thing.
+    #[error("the {noun} is used by {by}")]
+    InUse {
+        /// `calendar` …
+        noun: &'static str,
+        /// Who uses it.
+        by: String,
+    },
     /// An unfinished job has the unique key, and the caller wanted an error.
     #[error("the unfinished job {existing} has this unique key")]
     Duplicate {
@@ -60,7 +85,7 @@ pub enum Error {
     #[error("this change needs If-Match with the ETag that you last read")]
     ConditionMissing,
     /// The thing has changed since the caller read it.
-    #[error("the job has changed since you read it; its ETag is now {current}")]
+    #[error("it has changed since you read it; its ETag is now {current}")]
     ConditionFailed {
         /// The present `ETag`.
         current: String,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::every::{back_off, every};
 use super::{Ctx, Error};
-use crate::store::hints;
+use crate::store::hints::{self, Topic};
 
 /// The pause between two notifications of one process.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -22,14 +22,25 @@ const RECYCLE: Duration = Duration::from_mins(30);
 
 /// Tells other processes what this one's use cases made due, until `stop`.
 pub async fn tell(ctx: Ctx, stop: CancellationToken) {
-    let news = || ctx.wake.elsewhere().news();
+    let news = || async {
+        tokio::select! {
+            () = ctx.wake.jobs().elsewhere.news() => {}
+            () = ctx.wake.slots().elsewhere.news() => {}
+        }
+    };
     every("hint", stop, news, || tell_once(&ctx)).await;
 }
 
 async fn tell_once(ctx: &Ctx) -> Result<Duration, Error> {
-    let dues = ctx.wake.elsewhere().take();
-    if !dues.is_empty() {
-        hints::notify(&ctx.store, &dues).await?;
+    let mut told = false;
+    for (topic, pair) in [(Topic::Jobs, ctx.wake.jobs()), (Topic::Slots, ctx.wake.slots())] {
+        let dues = pair.elsewhere.take();
+        if !dues.is_empty() {
+            hints::notify(&ctx.store, topic, &dues).await?;
+            told = true;
+        }
+    }
+    if told {
         sleep(PAUSE).await;
     }
     Ok(Duration::from_hours(1))
@@ -53,18 +64,23 @@ pub async fn listen(ctx: Ctx, stop: CancellationToken) {
         } else {
             errors = 0;
         }
-        // Hints may have been missed in between: every shard is worth a claim.
+        // Hints may have been missed in between: every shard is worth a look.
         for shard in ctx.shards.iter() {
-            ctx.wake.due_here(*shard, ctx.clock.now());
+            ctx.wake.jobs().here.put(*shard, ctx.clock.now());
+            ctx.wake.slots().here.put(*shard, ctx.clock.now());
         }
     }
 }
 
 async fn hear(ctx: &Ctx) -> Result<(), Error> {
     let wake = ctx.wake.clone();
-    let heard = move |dues: Vec<_>| {
-        for (shard, due_at) in dues {
-            wake.due_here(shard, due_at);
+    let heard = move |topic, dues: Vec<_>| {
+        let pair = match topic {
+            Topic::Jobs => wake.jobs(),
+            Topic::Slots => wake.slots(),
+        };
+        for (shard, at) in dues {
+            pair.here.put(shard, at);
         }
     };
     Ok(hints::listen(&ctx.store, heard).await?)

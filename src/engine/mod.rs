@@ -5,11 +5,14 @@
 //! statements and, where a run ends, through the same `settle`.
 
 pub mod auth;
+pub mod backfill;
+pub mod calendars;
 pub mod callbacks;
 pub mod claim;
 pub mod clock;
 pub mod error;
 pub mod every;
+pub mod fire;
 pub mod health;
 pub mod hint;
 pub mod invoke;
@@ -23,8 +26,11 @@ pub mod queues;
 pub mod random;
 pub mod register;
 pub mod run_token;
+pub mod schedules;
 pub mod settle;
 pub mod sweep;
+pub mod trigger;
+pub mod turns;
 pub mod wake;
 
 use std::sync::Arc;
@@ -65,4 +71,6 @@ pub struct Limits {
     pub public_url: String,
     /// Signs the tokens in callback URLs.
     pub callback_key: Vec<u8>,
+    /// The IANA name of the zone of a schedule that names none.
+    pub default_time_zone: String,
 }

@@ -9,7 +9,7 @@ use super::error::allow;
 use super::jobs::registered;
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error};
+use super::{Ctx, Error, turns};
 use crate::domain::id::JobId;
 use crate::domain::job::{Due, Job, NewJob, OnDuplicate, Reason};
 use crate::domain::principal::{Act, Principal};
@@ -80,10 +80,14 @@ pub async fn cancel(
         if next(live.state, Event::Cancel).next().is_none() {
             return Err(Error::Refused { id, state: live.state, wanted: "cancelled" });
         }
-        cancel_locked(session, &live, now).await?;
+        cancel_locked(session, &live, Reason::ByUser, now).await?;
         read_back(session, who, id).await
     };
-    once(ctx, key, now, work, render).await
+    let answer = once(ctx, key, now, work, render).await?;
+    if let Answer::Fresh(job, _) = &answer {
+        turns::pass_on(ctx, id.shard(), job.asked.schedule_id.as_slice()).await;
+    }
+    Ok(answer)
 }
 
 /// Makes a waiting job due at once, whatever its time or back-off.
@@ -175,7 +179,13 @@ async fn read_back(session: &Session, who: &Principal, id: JobId) -> Result<Job,
     jobs::get(session, id, &who.team).await?.ok_or(Error::Missing { noun: "job" })
 }
 
-async fn cancel_locked(session: &Session, live: &Live, now: DateTime<Utc>) -> Result<(), Error> {
+/// Ends a job whose `live` row the open transaction has locked.
+pub(super) async fn cancel_locked(
+    session: &Session,
+    live: &Live,
+    reason: Reason,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     let shard = live.id.shard();
     if live.run().is_some() {
         let mut run = runs::going_on(live);
@@ -187,7 +197,7 @@ async fn cancel_locked(session: &Session, live: &Live, now: DateTime<Utc>) -> Re
         id: live.id,
         team: live.team.clone(),
         state: State::Cancelled,
-        reason: Some(Reason::ByUser),
+        reason: Some(reason),
         spent: live.spent,
         fence: live.fence,
     };

@@ -85,7 +85,7 @@ impl Puller {
         if self.permits.available_permits() == 0 {
             self.wait_for_permits().await;
         }
-        self.agenda().merge(self.ctx.wake.here().take());
+        self.agenda().merge(self.ctx.wake.jobs().here.take());
         self.look().await?;
         while !self.stop.is_cancelled() {
             let now = self.ctx.clock.now();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Ctx, Error, clock, random};
-use crate::domain::id::{JobId, RunId, Shard};
+use super::{Ctx, Error, clock, random, turns};
+use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
 use crate::domain::job::Reason;
 use crate::domain::retry::RetryPolicy;
 use crate::domain::run::{Response, Run, RunError};
@@ -19,7 +19,7 @@ use crate::domain::state::State;
 use crate::domain::verdict::{Outcome, Verdict, decide};
 use crate::store::done::{self, Done};
 use crate::store::live::{self, Acceptance, Live, Retry};
-use crate::store::{Session, events, runs};
+use crate::store::{Session, events, runs, schedules};
 use crate::telemetry::metrics as names;
 
 /// What is known of how a run ended.
@@ -95,6 +95,10 @@ struct Plan {
     finished: Vec<RunId>,
     done: Vec<Done>,
     runs: Vec<Run>,
+    /// Schedules of which a job ended for good.
+    freed: Vec<ScheduleId>,
+    /// Those of which one was given up, and why they pause if they want to.
+    failed: Vec<(ScheduleId, String)>,
 }
 
 /// Writes news of runs of one shard, in one transaction; the answers are in the same order.
@@ -105,17 +109,20 @@ pub async fn write(ctx: &Ctx, shard: Shard, news: &[News]) -> Result<Vec<Settled
     let live = live::lock(&session, shard, &jobs).await?;
     let settled = write_locked(ctx, &session, (shard, live), news).await?;
     session.commit().await?;
-    after_commit(ctx, shard, &settled);
+    after_commit(ctx, shard, &settled).await;
     Ok(settled.answers)
 }
 
 /// What a transaction has done, to be told when it has committed.
+#[derive(Default)]
 pub struct Written {
     answers: Vec<Settled>,
     /// Retries, and when they are due.
     retries: Vec<Retry>,
     /// How runs ended, for the metrics.
     ended: Vec<Ending>,
+    /// Schedules whose next waiting job may go.
+    freed: Vec<ScheduleId>,
 }
 
 /// How one run ended.
@@ -143,7 +150,7 @@ pub async fn write_locked(
     let now = ctx.clock.now();
     let by_job: BTreeMap<JobId, Live> = live.into_iter().map(|row| (row.id, row)).collect();
     let mut plan = Plan::default();
-    let mut written = Written { answers: Vec::new(), retries: Vec::new(), ended: Vec::new() };
+    let mut written = Written::default();
     for item in news {
         let run = item.run();
         let current = by_job.get(&run.job).filter(|live| live.run() == Some(run));
@@ -167,11 +174,13 @@ pub async fn write_locked(
     // Six statements' futures side by side are large; they are kept off the callers' stacks.
     Box::pin(plan.write(session, shard, now)).await?;
     written.retries = plan.retries;
+    written.freed = plan.freed;
     Ok(written)
 }
 
-/// Tells the pullers and the metrics, after the commit that made it true.
-pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
+/// Tells the pullers, the metrics and the jobs that wait for their turn, after the commit that made
+/// it true.
+pub async fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
     for retry in &written.retries {
         ctx.wake.due(shard, retry.due_at);
     }
@@ -181,6 +190,7 @@ pub fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
         let stale = u64::try_from(stale).unwrap_or(u64::MAX);
         metrics::counter!(names::FENCE_REJECTIONS).increment(stale);
     }
+    turns::pass_on(ctx, shard, &written.freed).await;
 }
 
 impl Ending {
@@ -226,6 +236,11 @@ impl Plan {
             spent.attempt -= 1;
             spent.failures += 1;
         }
+        if let Some(schedule) = live.schedule {
+            self.freed.push(schedule);
+            let why = |reason: Reason| format!("job {} failed: {}", live.id, reason.as_str());
+            self.failed.extend(reason.map(|reason| (schedule, why(reason))));
+        }
         self.finished.push(run);
         let team = live.team.clone();
         self.done.push(Done { id: live.id, team, state, reason, spent, fence: live.fence });
@@ -247,8 +262,19 @@ impl Plan {
             when(!self.finished.is_empty(), live::finish(session, shard, &self.finished)),
             when(!self.done.is_empty(), done::insert(session, shard, &self.done, now)),
             when(!self.runs.is_empty(), runs::insert(session, shard, &self.runs, now)),
+            when(!self.failed.is_empty(), self.pause(session, shard, now)),
         )?;
         Ok(())
+    }
+
+    /// In the same transaction: no further fire comes between the failure and the pause.
+    async fn pause(
+        &self,
+        session: &Session,
+        shard: Shard,
+        now: DateTime<Utc>,
+    ) -> Result<(), crate::store::Error> {
+        schedules::pause_on_failure(session, shard, &self.failed, now).await
     }
 
     async fn give_back(

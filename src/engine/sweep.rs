@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::settle::{self, BATCH, News, Report};
-use super::{Ctx, Error};
+use super::{Ctx, Error, turns};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::job::Reason;
 use crate::domain::principal::Team;
@@ -17,7 +17,7 @@ use crate::domain::state::State;
 use crate::domain::verdict::Outcome;
 use crate::store::done::{self, Done};
 use crate::store::live::{self, Live};
-use crate::store::{Session, events, idempotency, jobs, queues, sweep};
+use crate::store::{Session, events, idempotency, jobs, queues, schedules, sweep};
 use crate::telemetry::metrics as names;
 
 /// One step: ends what is overdue, in every shard that has something. A shard that fails, because of
@@ -54,6 +54,9 @@ async fn shard(ctx: &Ctx, work: sweep::Work, now: DateTime<Utc>) -> Result<bool,
     }
     if work.unstarted {
         more |= unstarted(ctx, work.shard, now).await? == BATCH;
+    }
+    if work.waiting {
+        turns::pass_on_any(ctx, work.shard, None).await?;
     }
     if work.expired_keys {
         idempotency::prune(&ctx.store, work.shard, now, limit()).await?;
@@ -114,7 +117,7 @@ async fn overdue(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize, E
         .collect();
     let written = settle::write_locked(ctx, &session, (shard, silent), &news).await?;
     session.commit().await?;
-    settle::after_commit(ctx, shard, &written);
+    settle::after_commit(ctx, shard, &written).await;
     for item in &news {
         if let News::Ended { report, .. } = item {
             let lost = report.outcome == Outcome::Lost;
@@ -151,6 +154,8 @@ async fn unstarted(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize,
     }
     expire(&session, shard, &late, now).await?;
     session.commit().await?;
+    let freed: Vec<_> = late.iter().filter_map(|live| live.schedule).collect();
+    turns::pass_on(ctx, shard, &freed).await;
     Ok(late.len())
 }
 
@@ -172,6 +177,13 @@ async fn expire(
             fence: live.fence,
         })
         .collect();
+    let failed: Vec<_> = late
+        .iter()
+        .filter_map(|live| Some((live.schedule?, format!("job {} did not start in time", live.id))))
+        .collect();
+    if !failed.is_empty() {
+        schedules::pause_on_failure(session, shard, &failed, now).await?;
+    }
     live::expire(session, shard, &ids, now).await?;
     done::insert(session, shard, &done, now).await?;
     let runs: Vec<_> = late.iter().map(|l| RunId { job: l.id, fence: l.fence }).collect();

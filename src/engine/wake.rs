@@ -1,6 +1,7 @@
-//! "Something is due in shard s at t": hints from whoever makes jobs to whoever pulls them.
+//! "Something is due in shard s at t": hints from whoever makes jobs to whoever pulls them, and from
+//! whoever makes schedules to whoever fires them.
 //!
-//! A hint may be lost, doubled or wrong; the puller's own look at the database is the truth. Inside
+//! A hint may be lost, doubled or wrong; the reader's own look at the database is the truth. Inside
 //! a process a hint is a map entry and a wake-up; between processes `hint` passes it on.
 
 use std::collections::BTreeMap;
@@ -20,8 +21,17 @@ pub struct Wake(Arc<Boxes>);
 
 #[derive(Debug, Default)]
 struct Boxes {
-    here: Mailbox,
-    elsewhere: Mailbox,
+    jobs: Pair,
+    slots: Pair,
+}
+
+/// Hints of one kind.
+#[derive(Debug, Default)]
+pub struct Pair {
+    /// What this process reads.
+    pub here: Mailbox,
+    /// What is passed on to other processes.
+    pub elsewhere: Mailbox,
 }
 
 /// Hints that nobody has taken yet.
@@ -54,24 +64,30 @@ impl Mailbox {
 }
 
 impl Wake {
-    /// Tells the puller of this process, and those of the others.
+    /// Tells the puller of this process, and those of the others, that a job is due.
     pub fn due(&self, shard: Shard, due_at: DateTime<Utc>) {
-        self.0.here.put(shard, due_at);
-        self.0.elsewhere.put(shard, due_at);
+        self.0.jobs.tell(shard, due_at);
     }
 
-    /// Tells the puller of this process only.
-    pub fn due_here(&self, shard: Shard, due_at: DateTime<Utc>) {
-        self.0.here.put(shard, due_at);
+    /// Tells whoever fires schedules, here and elsewhere, that one has a slot then.
+    pub fn slot(&self, shard: Shard, slot_at: DateTime<Utc>) {
+        self.0.slots.tell(shard, slot_at);
     }
 
-    /// What the puller of this process reads.
-    pub fn here(&self) -> &Mailbox {
-        &self.0.here
+    /// Hints about jobs.
+    pub fn jobs(&self) -> &Pair {
+        &self.0.jobs
     }
 
-    /// What is passed on to other processes.
-    pub fn elsewhere(&self) -> &Mailbox {
-        &self.0.elsewhere
+    /// Hints about slots of schedules.
+    pub fn slots(&self) -> &Pair {
+        &self.0.slots
+    }
+}
+
+impl Pair {
+    fn tell(&self, shard: Shard, at: DateTime<Utc>) {
+        self.here.put(shard, at);
+        self.elsewhere.put(shard, at);
     }
 }

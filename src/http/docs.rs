@@ -12,6 +12,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::Reply;
 use super::problem::{KINDS, Kind, Problem};
+use crate::domain::schedule::zone::TZDATA_VERSION;
 
 /// Routes that are no operations.
 pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
@@ -90,6 +91,9 @@ pub(super) struct VersionView {
     /// The version of Axle.
     #[schema(example = "0.1.0")]
     version: &'static str,
+    /// The release of the IANA time zone table that schedules are computed with.
+    #[schema(example = "2025b")]
+    tzdata: &'static str,
 }
 
 /// Read the server's version
@@ -99,7 +103,8 @@ pub(super) struct VersionView {
 )]
 #[get("/v1/version")]
 pub(super) async fn get_version() -> HttpResponse {
-    HttpResponse::Ok().json(VersionView { version: env!("CARGO_PKG_VERSION") })
+    let version = env!("CARGO_PKG_VERSION");
+    HttpResponse::Ok().json(VersionView { version, tzdata: TZDATA_VERSION })
 }
 
 async fn problem_page(code: web::Path<String>) -> Reply {

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::problem::Problem;
 use crate::domain::principal::Principal;
+use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
 use crate::engine::{Ctx, Error};
@@ -98,6 +99,14 @@ impl Caller {
             Some("*") => Ok(None),
             Some(etag) => Ok(Some(etag.to_owned())),
         }
+    }
+
+    /// The same where a condition may be absent; `*` is given as it is.
+    pub fn condition_if_any(&self) -> Result<Option<String>, Problem> {
+        let given = self.request.headers().get(IF_MATCH).map(|value| value.to_str());
+        let odd = Problem::new("malformed-request", "If-Match must be visible ASCII characters");
+        let given = given.transpose().or(Err(odd))?;
+        Ok(given.map(|etag| etag.trim().to_owned()))
     }
 
     /// The query's parameters, decoded, in their order.
@@ -227,10 +236,14 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
 fn body_limit(request: &HttpRequest) -> Result<usize, Problem> {
     const AROUND: usize = 64 * 1024;
     const BATCH: usize = 16 * 1024 * 1024;
+    // An iCalendar file inside a JSON string.
+    const CALENDAR: usize = 2 * ical::SIZE_LIMIT + AROUND;
     let payload = api(request)?.ctx.limits.max_payload;
     let one = payload.saturating_mul(2).saturating_add(AROUND);
-    let batch = request.path().ends_with("/batch");
-    Ok(if batch { one.max(BATCH) } else { one })
+    let path = request.path();
+    let batch = if path.ends_with("/batch") { BATCH } else { 0 };
+    let calendar = if path.starts_with("/v1/calendars/") { CALENDAR } else { 0 };
+    Ok(one.max(batch).max(calendar))
 }
 
 /// What says that it is too long need not be read to be refused.

@@ -4,12 +4,10 @@ use actix_web::{HttpResponse, get, post, web};
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::list::{List, read_instant, read_text};
 use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
-use super::problem::Problem;
-use super::{Reply, cursor, kept, reply};
-use crate::domain::check::escape;
+use super::{Reply, kept, reply};
 use crate::domain::id::JobId;
-use crate::domain::invalid::Invalid;
 use crate::domain::job::Job;
 use crate::domain::state::State;
 use crate::engine::jobs::{self, Batch, Filter, Item};
@@ -88,7 +86,7 @@ pub(super) async fn get_job(caller: Caller, id: web::Path<String>) -> Reply {
 /// The filters of a list of jobs; all must hold.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "only the derived document is used; `filter` reads the query")]
+#[expect(dead_code, reason = "only the derived document is used; `read_parameter` reads the query")]
 struct ListQuery {
     /// In one of these states, separated by commas.
     #[param(example = "FAILED,RETRY_WAIT")]
@@ -133,91 +131,25 @@ struct ListQuery {
 )]
 #[get("/v1/jobs")]
 pub(super) async fn list_jobs(caller: Caller) -> Reply {
-    let query = read_query(caller.query())?;
-    let list = cursor::list(PATH, &query.bound);
-    let bound = query.cursor.as_deref().map(|text| cursor::decode(text, &list));
-    let before = bound.transpose()?.map(|place| place.parse().or(Err(bad_place()))).transpose()?;
-    let page = (before, query.limit);
-    let (found, more) = jobs::list(&caller.ctx, &caller.who, &query.filter, page).await?;
+    let mut filter = Filter::default();
+    let take = |key: &str, value: &str| read_parameter(&mut filter, key, value);
+    let list = List::read("/v1/jobs", caller.query(), take)?;
+    let page = (list.place()?, list.limit);
+    let (found, more) = jobs::list(&caller.ctx, &caller.who, &filter, page).await?;
     let last = found.last().filter(|_| more).map(|job| job.id.to_string());
     let now = caller.ctx.clock.now();
-    let data = found.iter().map(|job| JobView::new(job, now)).collect();
-    Ok(page_reply((PATH, &query.given), data, last.map(|place| cursor::encode(&place, &list))))
+    Ok(list.page(found.iter().map(|job| JobView::new(job, now)).collect(), last))
 }
 
-const PATH: &str = "/v1/jobs";
-
-fn bad_place() -> Problem {
-    Problem::new("invalid-cursor", "The cursor does not hold a place.")
-}
-
-/// A page with its link to the next, which repeats what was given besides the cursor.
-pub(super) fn page_reply<T: serde::Serialize>(
-    (path, given): (&str, &[(String, String)]),
-    data: Vec<T>,
-    next_cursor: Option<String>,
-) -> HttpResponse {
-    let mut reply = HttpResponse::Ok();
-    if let Some(cursor) = &next_cursor {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(given.iter().filter(|(key, _)| key != "cursor"));
-        let query = query.append_pair("cursor", cursor).finish();
-        reply.insert_header(("Link", format!("<{path}?{query}>; rel=\"next\"")));
-    }
-    reply.json(Page { data, next_cursor })
-}
-
-/// A list's query as read.
-struct Query {
-    filter: Filter,
-    limit: usize,
-    cursor: Option<String>,
-    /// The filter again, as text: a cursor is bound to it, in whatever order it comes.
-    bound: String,
-    /// As it came.
-    given: Vec<(String, String)>,
-}
-
-fn read_query(pairs: Vec<(String, String)>) -> Result<Query, Problem> {
-    let mut faults = Invalid::default();
-    let (filter, limit) = (Filter::default(), 50);
-    let mut query = Query { filter, limit, cursor: None, bound: String::new(), given: Vec::new() };
-    for (n, (key, value)) in pairs.iter().enumerate() {
-        let at = format!("#/query/{}", escape(key));
-        if pairs.iter().take(n).any(|(before, _)| before == key) {
-            faults.add(at, "duplicate-parameter", "is given twice; give it once");
-        } else if let Err(detail) = read_parameter(&mut query, key, value) {
-            let code = if detail == UNKNOWN { "unknown-parameter" } else { "out-of-range" };
-            faults.add(at, code, detail);
-        }
-    }
-    let mut bound: Vec<_> =
-        pairs.iter().filter(|(key, _)| !matches!(key.as_str(), "cursor" | "limit")).collect();
-    bound.sort();
-    query.bound = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(bound).finish();
-    query.given = pairs;
-    Ok(faults.into_result(query)?)
-}
-
-pub(super) const UNKNOWN: &str = "is no parameter of this list";
-
-fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), String> {
-    let filter = &mut query.filter;
-    let text = || {
-        if value.contains('\0') {
-            Err("must not hold U+0000".to_owned())
-        } else {
-            Ok(value.to_owned())
-        }
-    };
+fn read_parameter(filter: &mut Filter, key: &str, value: &str) -> Result<bool, String> {
     match key {
         "state" => filter.states = read_states(value)?,
-        "queue" => filter.queue = Some(text()?),
-        "name" => filter.name = Some(text()?),
-        "owner_service" => filter.owner_service = Some(text()?),
+        "queue" => filter.queue = Some(read_text(value)?),
+        "name" => filter.name = Some(read_text(value)?),
+        "owner_service" => filter.owner_service = Some(read_text(value)?),
         "tag" => {
-            let (key, value) = value.split_once(':').ok_or("must be key:value")?;
-            text()?;
+            let text = read_text(value)?;
+            let (key, value) = text.split_once(':').ok_or("must be key:value")?;
             filter.tag = Some((key.to_owned(), value.to_owned()));
         }
         "schedule_id" => {
@@ -226,14 +158,9 @@ fn read_parameter(query: &mut Query, key: &str, value: &str) -> Result<(), Strin
         }
         "since" => filter.since = Some(read_instant(value)?),
         "until" => filter.until = Some(read_instant(value)?),
-        "limit" => {
-            let limit = value.parse().ok().filter(|limit| (1..=500).contains(limit));
-            query.limit = limit.ok_or("must be 1 to 500")?;
-        }
-        "cursor" => query.cursor = Some(value.to_owned()),
-        _ => return Err(UNKNOWN.into()),
+        _ => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }
 
 fn read_states(value: &str) -> Result<Vec<State>, String> {
@@ -241,11 +168,6 @@ fn read_states(value: &str) -> Result<Vec<State>, String> {
     let read =
         |word: &str| State::parse(word.trim()).ok_or_else(|| format!("must be of {}", all()));
     value.split(',').map(read).collect()
-}
-
-fn read_instant(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
-    let at = chrono::DateTime::parse_from_rfc3339(value);
-    at.map(|at| at.to_utc()).or(Err("must be an instant in RFC 3339".to_owned()))
 }
 
 /// The job of a path; a text that is no id is an id of nothing.

@@ -1,18 +1,23 @@
 //! actix only: bytes ↔ engine types. A handler extracts, calls one engine function and shows what it
 //! gave; it decides nothing. Routes and the OpenAPI document are one object.
 
+pub mod calendars;
 pub mod callbacks;
 pub mod cursor;
 pub mod docs;
 pub mod envelope;
 pub mod extract;
+pub mod fires;
 pub mod health;
 pub mod jobs;
+mod list;
 pub mod moves;
 pub mod openapi;
+pub mod preview;
 pub mod problem;
 pub mod queues;
 pub mod runs;
+pub mod schedules;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -90,6 +95,27 @@ fn operations(cfg: &mut ServiceConfig<'_>) {
         .service(queues::pause_queue)
         .service(queues::resume_queue)
         .service(docs::get_version);
+    schedule_operations(cfg);
+}
+
+fn schedule_operations(cfg: &mut ServiceConfig<'_>) {
+    // The preview's address is also that of a schedule with this name; none can have it.
+    cfg.service(preview::preview_schedule)
+        .service(schedules::create_schedule)
+        .service(schedules::list_schedules)
+        .service(schedules::get_schedule)
+        .service(schedules::put_schedule)
+        .service(schedules::change_schedule)
+        .service(schedules::delete_schedule)
+        .service(schedules::pause_schedule)
+        .service(schedules::resume_schedule)
+        .service(fires::trigger_schedule)
+        .service(fires::backfill_schedule)
+        .service(fires::list_fires)
+        .service(calendars::list_calendars)
+        .service(calendars::get_calendar)
+        .service(calendars::put_calendar)
+        .service(calendars::delete_calendar);
 }
 
 /// What a handler answers.

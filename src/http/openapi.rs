@@ -30,6 +30,8 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "runs", description = "What became of a job: its runs and its log"),
         (name = "callbacks", description = "What targets post back"),
         (name = "queues", description = "Where jobs wait"),
+        (name = "schedules", description = "What makes a job at every fire time"),
+        (name = "calendars", description = "Days on which schedules rest"),
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),
@@ -109,6 +111,24 @@ pub(super) struct Missing;
 impl IntoResponses for Missing {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[("404", "There is no such thing in the caller's team.")])
+    }
+}
+
+/// What every change on a condition may answer besides.
+pub(super) struct Stale;
+
+impl IntoResponses for Stale {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[("412", "It has changed since it was read.")])
+    }
+}
+
+/// What an operation may answer besides that takes no body but a name or a query.
+pub(super) struct BadParameter;
+
+impl IntoResponses for BadParameter {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[("422", "A parameter cannot be accepted.")])
     }
 }
 

@@ -96,6 +96,16 @@ pub const KINDS: &[Kind] = &[
         "Wait until it has finished, cancel it, or leave on_duplicate at \"existing\" to get it.",
     ),
     kind(
+        ("name-taken", 409, false),
+        "A schedule of this name exists",
+        "PUT /v1/schedules/{name} creates or changes by name; or choose another name.",
+    ),
+    kind(
+        ("calendar-in-use", 409, false),
+        "A schedule uses the calendar",
+        "Take the calendar out of the schedule's exclude first, or empty its dates.",
+    ),
+    kind(
         ("idempotency-key-in-flight", 409, true),
         "The first request with this key is still at work",
         "Repeat the request after a second; it will get the first one's answer.",
@@ -258,7 +268,12 @@ impl From<Error> for Problem {
             Error::Denied { .. } => Self::new("forbidden", detail),
             Error::Missing { noun: "run" } => Self::new("run-unknown", detail),
             Error::Missing { .. } => Self::new("not-found", detail),
-            Error::Refused { .. } => Self::new("illegal-transition", detail),
+            Error::Refused { .. } | Error::RefusedSchedule { .. } => {
+                Self::new("illegal-transition", detail)
+            }
+            Error::NameTaken { existing } => Self::new("name-taken", detail)
+                .with(|more| more.existing_id = Some(existing.to_string())),
+            Error::InUse { .. } => Self::new("calendar-in-use", detail),
             Error::Duplicate { existing } => Self::new("duplicate-key", detail)
                 .with(|more| more.existing_id = Some(existing.to_string())),
             Error::KeyReused => Self::new("idempotency-key-reused", detail),
@@ -333,6 +348,8 @@ mod tests {
     fn every_engine_error_has_its_own_kind() {
         let id = "job_01KB9YQ6Z4F0R8M3T1C5W7X2V0".parse().unwrap();
         let state = crate::domain::state::State::Success;
+        let schedule = "sch_01KB9YQ6Z4F0R8M3T1C5W7X2V0".parse().unwrap();
+        let stopped = crate::domain::schedule::record::ScheduleState::Ended;
         let errors = [
             (Error::Invalid(Invalid::one("#", "x", "y")), "validation-failed"),
             (Error::Invalid(Invalid::one("#", "too-large", "y")), "payload-too-large"),
@@ -342,6 +359,12 @@ mod tests {
             (Error::Missing { noun: "job" }, "not-found"),
             (Error::Missing { noun: "run" }, "run-unknown"),
             (Error::Refused { id, state, wanted: "cancelled" }, "illegal-transition"),
+            (
+                Error::RefusedSchedule { id: schedule, state: stopped, wanted: "resumed" },
+                "illegal-transition",
+            ),
+            (Error::NameTaken { existing: schedule }, "name-taken"),
+            (Error::InUse { noun: "calendar", by: "nightly".into() }, "calendar-in-use"),
             (Error::Duplicate { existing: id }, "duplicate-key"),
             (Error::KeyReused, "idempotency-key-reused"),
             (Error::KeyInFlight, "idempotency-key-in-flight"),

@@ -3,14 +3,12 @@
 use actix_web::{HttpResponse, get, web};
 use utoipa::IntoParams;
 
+use super::Reply;
 use super::extract::Caller;
-use super::jobs::{UNKNOWN, job_id, page_reply};
+use super::jobs::job_id;
+use super::list::List;
 use super::openapi::{Missing, Refusals};
-use super::problem::Problem;
-use super::{Reply, cursor};
-use crate::domain::check::escape;
 use crate::domain::id::RunId;
-use crate::domain::invalid::Invalid;
 use crate::engine::{Error, journal};
 use crate::wire::Page;
 use crate::wire::log::{EventList, EventView};
@@ -20,7 +18,7 @@ use crate::wire::run::RunView;
 /// A page of a job's runs.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "only the derived document is used; `read_page` reads the query")]
+#[expect(dead_code, reason = "only the derived document is used; `List` reads the query")]
 struct PageQuery {
     /// 1 to 500; 50 if absent.
     #[param(minimum = 1, maximum = 500)]
@@ -46,12 +44,11 @@ struct PageQuery {
 pub(super) async fn list_runs(caller: Caller, id: web::Path<String>) -> Reply {
     let path = format!("/v1/jobs/{id}/runs");
     let id = job_id(&id)?;
-    let query = caller.query();
-    let page = read_page(&query, &path)?;
+    let list = List::read(&path, caller.query(), |_, _| Ok(false))?;
+    let page = (list.place()?, list.limit);
     let (runs, more) = journal::runs(&caller.ctx, &caller.who, id, page).await?;
     let last = runs.last().filter(|_| more).map(|run| run.id.fence.to_string());
-    let next = last.map(|place| cursor::encode(&place, &cursor::list(&path, "")));
-    Ok(page_reply((&path, &query), runs.iter().map(RunView::from).collect(), next))
+    Ok(list.page(runs.iter().map(RunView::from).collect(), last))
 }
 
 /// Read a job's log
@@ -83,31 +80,4 @@ pub(super) async fn get_run(caller: Caller, id: web::Path<String>) -> Reply {
 /// The run of a path; a text that is no id is an id of nothing.
 pub(super) fn run_id(text: &str) -> Result<RunId, Error> {
     text.parse().or(Err(Error::Missing { noun: "run" }))
-}
-
-/// Where a page begins, and how long it is.
-fn read_page(pairs: &[(String, String)], path: &str) -> Result<(Option<i32>, usize), Problem> {
-    let mut faults = Invalid::default();
-    let mut page = (None, 50);
-    for (n, (key, value)) in pairs.iter().enumerate() {
-        let at = format!("#/query/{}", escape(key));
-        if pairs.iter().take(n).any(|(before, _)| before == key) {
-            faults.add(at, "duplicate-parameter", "is given twice; give it once");
-            continue;
-        }
-        match key.as_str() {
-            "cursor" => {
-                let place = cursor::decode(value, &cursor::list(path, ""))?.parse().ok();
-                page.0 = Some(place.ok_or_else(|| {
-                    Problem::new("invalid-cursor", format!("The cursor is none of {path}."))
-                })?);
-            }
-            "limit" => match value.parse() {
-                Ok(limit) if (1..=500).contains(&limit) => page.1 = limit,
-                _ => faults.add(at, "out-of-range", "must be 1 to 500"),
-            },
-            _ => faults.add(at, "unknown-parameter", UNKNOWN),
-        }
-    }
-    Ok(faults.into_result(page)?)
 }

@@ -1,11 +1,14 @@
 //! Days on which business rests.
 
 use chrono::{DateTime, Utc};
+use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
 use super::{Error, Session, Store, sql};
+use crate::domain::id::ScheduleId;
 use crate::domain::principal::Team;
 use crate::domain::schedule::doc::CalendarDoc;
+use crate::domain::schedule::record::CalendarRecord;
 
 /// Some calendars of a team; those that do not exist are left out.
 pub async fn get(
@@ -14,22 +17,56 @@ pub async fn get(
     names: &[String],
 ) -> Result<Vec<CalendarDoc>, Error> {
     let rows = session.query(sql!("calendars/get"), &[&team.as_str(), &names]).await?;
-    rows.iter()
-        .map(|row| {
-            let Json(days): Json<CalendarDoc> = row.try_get("days")?;
-            Ok(CalendarDoc { name: row.try_get("name")?, ..days })
-        })
-        .collect()
+    rows.iter().map(|row| Ok(read(row)?.doc)).collect()
 }
 
-/// Creates or replaces a calendar; returns its version.
+/// The calendars of a team, by name.
+pub async fn list(store: &Store, team: &Team, limit: i64) -> Result<Vec<CalendarRecord>, Error> {
+    let rows = store.query(sql!("calendars/list"), &[&team.as_str(), &limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// One calendar of a team.
+pub async fn find(store: &Store, team: &Team, name: &str) -> Result<Option<CalendarRecord>, Error> {
+    let names = vec![name];
+    let rows = store.query(sql!("calendars/get"), &[&team.as_str(), &names]).await?;
+    rows.first().map(read).transpose()
+}
+
+/// Creates or replaces a calendar; one that says the same already keeps its version.
 pub async fn put(
     store: &Store,
     team: &Team,
     calendar: &CalendarDoc,
     now: DateTime<Utc>,
-) -> Result<i32, Error> {
+) -> Result<CalendarRecord, Error> {
     let params: super::Params<'_> = &[&team.as_str(), &calendar.name, &Json(calendar), &now];
     let row = store.query(sql!("calendars/put"), params).await?.pop();
-    Ok(row.ok_or_else(|| Error::corrupt("calendar"))?.try_get("version")?)
+    read(&row.ok_or_else(|| Error::corrupt("calendar"))?)
+}
+
+/// Deletes a calendar that no schedule uses; false if there was none to delete.
+pub async fn delete(store: &Store, team: &Team, name: &str) -> Result<bool, Error> {
+    Ok(!store.query(sql!("calendars/delete"), &[&team.as_str(), &name]).await?.is_empty())
+}
+
+/// Schedules of a team that exclude the days of a calendar.
+pub async fn users(
+    store: &Store,
+    team: &Team,
+    name: &str,
+) -> Result<Vec<(ScheduleId, String)>, Error> {
+    let rows = store.query(sql!("calendars/users"), &[&team.as_str(), &name]).await?;
+    rows.iter()
+        .map(|row| Ok((ScheduleId::from_uuid(row.try_get("schedule_id")?), row.try_get("name")?)))
+        .collect()
+}
+
+fn read(row: &Row) -> Result<CalendarRecord, Error> {
+    let Json(days): Json<CalendarDoc> = row.try_get("days")?;
+    Ok(CalendarRecord {
+        doc: CalendarDoc { name: row.try_get("name")?, ..days },
+        version: row.try_get("version")?,
+        updated_at: row.try_get("updated_at")?,
+    })
 }

@@ -25,6 +25,7 @@ pub mod schedules;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod turns;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

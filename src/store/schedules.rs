@@ -10,6 +10,7 @@ use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::principal::Team;
+use crate::domain::schedule::doc::ScheduleDoc;
 use crate::domain::schedule::record::{Schedule, ScheduleState};
 
 /// Which schedule: by id or by name.
@@ -61,6 +62,11 @@ pub async fn lock(
     session.query_opt(sql!("schedules/lock"), params).await?.as_ref().map(read).transpose()
 }
 
+/// Locks a schedule without reading it; one that is gone is no error.
+pub async fn hold(session: &Session, id: ScheduleId) -> Result<(), Error> {
+    session.query(sql!("schedules/hold"), &[&id.shard().0, &id.uuid()]).await.map(drop)
+}
+
 /// A schedule of a team.
 pub async fn get(
     store: &Store,
@@ -87,21 +93,39 @@ pub async fn list(
     store.query(sql!("schedules/list"), params).await?.iter().map(read).collect()
 }
 
-/// Locks up to `limit` due schedules of one shard. A row that cannot be read comes as its id and
+/// Locks up to `limit` due schedules of one shard, or `only` one if it is due. A row that cannot be read comes as its id and
 /// what is wrong, so that it stops nobody else.
 pub async fn due(
     session: &Session,
     shard: Shard,
-    now: DateTime<Utc>,
+    (only, now): (Option<ScheduleId>, DateTime<Utc>),
     limit: i64,
 ) -> Result<Vec<Result<Schedule, (ScheduleId, Error)>>, Error> {
-    let rows = session.query(sql!("schedules/due"), &[&shard.0, &now, &limit]).await?;
+    let params: super::Params<'_> = &[&shard.0, &now, &limit, &only.map(ScheduleId::uuid)];
+    let rows = session.query(sql!("schedules/due"), params).await?;
     rows.iter()
         .map(|row| {
             let id = ScheduleId::from_uuid(row.try_get("schedule_id")?);
             Ok(read(row).map_err(|error| (id, error)))
         })
         .collect()
+}
+
+/// The ids of due schedules of one shard.
+pub async fn due_ids(
+    store: &Store,
+    shard: Shard,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<ScheduleId>, Error> {
+    let rows = store.query(sql!("schedules/due_ids"), &[&shard.0, &now, &limit]).await?;
+    rows.iter().map(|row| Ok(ScheduleId::from_uuid(row.try_get("schedule_id")?))).collect()
+}
+
+/// When one shard next has a slot to see to.
+pub async fn next_slot(store: &Store, shard: Shard) -> Result<Option<DateTime<Utc>>, Error> {
+    let rows = store.query(sql!("schedules/next_slot"), &[&shard.0]).await?;
+    rows.first().map(|row| Ok(row.try_get("next_slot_at")?)).transpose()
 }
 
 /// When each shard next has a slot to see to; shards with none are left out.
@@ -183,7 +207,9 @@ pub async fn delete(session: &Session, id: ScheduleId) -> Result<(), Error> {
 }
 
 fn read(row: &Row) -> Result<Schedule, Error> {
-    let Json(doc) = row.try_get("plan")?;
+    let plan: Result<Json<ScheduleDoc>, _> = row.try_get("plan");
+    let Json(doc) =
+        plan.map_err(|error| Error::Broken(format!("its plan cannot be read: {}", cause(&error))))?;
     let payload: Vec<u8> = row.try_get("payload")?;
     let state = ScheduleState::parse(row.try_get("state")?);
     Ok(Schedule {
@@ -203,4 +229,9 @@ fn read(row: &Row) -> Result<Schedule, Error> {
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,
     })
+}
+
+/// The driver's `Display` hides it.
+fn cause(error: &tokio_postgres::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

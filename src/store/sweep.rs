@@ -7,6 +7,10 @@ use crate::domain::id::Shard;
 
 /// What one shard has for the sweep.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "findings that have nothing to do with each other"
+)]
 pub struct Work {
     /// The shard.
     pub shard: Shard,
@@ -14,6 +18,8 @@ pub struct Work {
     pub overdue: bool,
     /// Jobs whose start deadline passed.
     pub unstarted: bool,
+    /// Jobs that wait for their turn.
+    pub waiting: bool,
     /// Idempotency keys past their lifetime.
     pub expired_keys: bool,
 }
@@ -27,6 +33,7 @@ pub async fn look(store: &Store, now: DateTime<Utc>) -> Result<Vec<Work>, Error>
                 shard: Shard(row.try_get("shard")?),
                 overdue: row.try_get("overdue")?,
                 unstarted: row.try_get("unstarted")?,
+                waiting: row.try_get("waiting")?,
                 expired_keys: row.try_get("expired_keys")?,
             })
         })

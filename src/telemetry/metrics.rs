@@ -30,6 +30,10 @@ pub const CLAIM_BATCH_SIZE: &str = "axle_claim_batch_size";
 pub const CLAIM_DURATION: &str = "axle_claim_duration_seconds";
 /// How long one settle took.
 pub const SETTLE_DURATION: &str = "axle_settle_duration_seconds";
+/// What became of fire times. Labels `team`, `result`.
+pub const SCHEDULE_FIRES: &str = "axle_schedule_fires_total";
+/// From a nominal fire time to its job.
+pub const SCHEDULE_FIRE_LAG: &str = "axle_schedule_fire_lag_seconds";
 /// Leases that ran out under a running job.
 pub const LEASES_LOST: &str = "axle_leases_lost_total";
 /// Callbacks of runs that were no longer current.
@@ -87,6 +91,8 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (CLAIM_BATCH_SIZE, Histogram(BATCH), "Jobs one claim took"),
     (CLAIM_DURATION, Histogram(STEP), "How long one claim took"),
     (SETTLE_DURATION, Histogram(STEP), "How long one settle took"),
+    (SCHEDULE_FIRES, Counter, "What became of fire times of schedules"),
+    (SCHEDULE_FIRE_LAG, Histogram(LAG), "From a nominal fire time to its job"),
     (LEASES_LOST, Counter, "Leases that ran out under a running job"),
     (STALE_CALLBACKS, Counter, "Callbacks of runs that were no longer current"),
     (FENCE_REJECTIONS, Counter, "Writes whose fence was too old"),

@@ -108,6 +108,63 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// An array field, each item with its pointer; at most `limit` of them.
+    pub fn items(
+        &mut self,
+        key: &'static str,
+        limit: usize,
+    ) -> Option<Vec<(String, &'a RawValue)>> {
+        let raw = self.raw(key).filter(|raw| raw.get() != "null")?;
+        let at = self.at(key);
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+            self.add(wrong_type(&at, "an array", raw));
+            return None;
+        };
+        if items.len() > limit {
+            self.fault(key, "too-many", format!("at most {limit}, got {}", items.len()));
+            return None;
+        }
+        let place = |(n, item): (usize, &'a RawValue)| (format!("{at}/{n}"), item);
+        Some(items.into_iter().enumerate().map(place).collect())
+    }
+
+    /// An array field whose items are all of one type; none if one is not, which has its fault.
+    /// `expected` completes "must be …".
+    pub fn list<T: DeserializeOwned>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        limit: usize,
+    ) -> Option<Vec<T>> {
+        let items = self.items(key, limit)?;
+        let mut list = Vec::with_capacity(items.len());
+        for (at, raw) in &items {
+            match serde_json::from_str(raw.get()) {
+                Ok(item) => list.push(item),
+                Err(_) => self.add(wrong_type(at, expected, raw)),
+            }
+        }
+        (list.len() == items.len()).then_some(list)
+    }
+
+    /// Whether the field is there, `null` excluded; it stays to be read.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(name, raw)| name == key && raw.get() != "null")
+    }
+
+    /// Takes away a field that does not belong here, with a fault unless it is `null`.
+    pub fn refuse(&mut self, key: &str, code: &'static str, detail: &str) {
+        if self.has(key) {
+            self.fault(key, code, detail);
+        }
+        self.entries.retain(|(name, _)| name != key);
+    }
+
+    /// Every field that is left, as it came, and the faults found so far.
+    pub fn into_entries(self) -> (Vec<(Cow<'a, str>, &'a RawValue)>, Invalid) {
+        (self.entries, self.faults)
+    }
+
     /// Every field that is left, each of which must be text: headers, tags. In the order they came.
     pub fn all_texts(&mut self) -> Vec<(String, String)> {
         let mut texts = Vec::new();
@@ -138,6 +195,16 @@ impl<'a> Fields<'a> {
         self.faults.0.extend(more.0);
     }
 
+    /// Every fault found, as [`Fields::finish`] has them, with those of `more` that are news: what
+    /// could not be read stands at its default in the value that was checked, and has its fault.
+    pub fn finish_with(self, more: Invalid) -> Invalid {
+        let mut faults = self.finish();
+        let known: Vec<_> = faults.0.iter().map(|fault| fault.pointer.clone()).collect();
+        let is_news = |at: &str| !known.iter().any(|known| is_within(at, known));
+        faults.0.extend(more.0.into_iter().filter(|fault| is_news(&fault.pointer)));
+        faults
+    }
+
     /// Every fault found; fields that nobody asked for are among them.
     pub fn finish(mut self) -> Invalid {
         for (key, _) in &self.entries {
@@ -150,7 +217,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn wrong_type(at: &str, expected: &str, raw: &RawValue) -> Invalid {
+/// Whether `pointer` names the value at `outer` or something inside it.
+fn is_within(pointer: &str, outer: &str) -> bool {
+    pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub(super) fn wrong_type(at: &str, expected: &str, raw: &RawValue) -> Invalid {
     const SHOWN: usize = 40;
     let text = raw.get();
     let head = text.get(..text.floor_char_boundary(SHOWN)).unwrap_or_default();

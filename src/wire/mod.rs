@@ -4,6 +4,7 @@
 //! Nothing here decides anything or knows how it is transported.
 
 pub mod batch;
+pub mod calendar;
 pub mod callback;
 pub mod fields;
 pub mod job;
@@ -12,6 +13,7 @@ pub mod problem;
 pub mod queue;
 pub mod request;
 pub mod run;
+pub mod schedule;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;

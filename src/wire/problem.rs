@@ -48,7 +48,7 @@ pub struct ProblemView {
     /// For `version-conflict`: the present `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_etag: Option<String>,
-    /// For `duplicate-key`: the job that has the key.
+    /// For `duplicate-key`: the job that has the key; for `name-taken`: the schedule of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing_id: Option<String>,
     /// For `stale-run`: whether the job was cancelled, so that the target can stop.

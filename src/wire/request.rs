@@ -147,52 +147,43 @@ const PRIORITY: i16 = 5;
 /// Reads a job that stands at `at` in the request.
 pub fn read_job(raw: &RawValue, at: &str, max_payload: usize) -> Result<NewJob, Invalid> {
     let mut fields = Fields::read(raw, at)?;
-    let target = read_target(&mut fields);
-    let payload = read_payload(&mut fields);
-    let new = NewJob {
+    let mut new = read_common(&mut fields);
+    new.due = read_due(&mut fields);
+    new.start_deadline = fields.instant("start_deadline");
+    new.unique_key = fields.text("unique_key");
+    let on_duplicate = [("existing", OnDuplicate::Existing), ("reject", OnDuplicate::Reject)];
+    new.on_duplicate = fields.word("on_duplicate", &on_duplicate).unwrap_or(OnDuplicate::Existing);
+    fields.finish_with(new.check(at, max_payload)).into_result(new)
+}
+
+/// Reads what a job and the jobs of a schedule have in common: all but when, and under which key.
+pub(super) fn read_common(fields: &mut Fields<'_>) -> NewJob {
+    let target = read_target(fields);
+    let payload = read_payload(fields);
+    let completions = [("response", Completion::Response), ("callback", Completion::Callback)];
+    NewJob {
         name: fields.text("name"),
         queue: fields.text("queue").unwrap_or_else(|| DEFAULT_QUEUE.to_owned()),
-        due: read_due(&mut fields),
+        due: Due::At(None),
         priority: fields.get("priority", "a whole number from 0 to 9").unwrap_or(PRIORITY),
-        start_deadline: fields.instant("start_deadline"),
-        unique_key: fields.text("unique_key"),
-        on_duplicate: fields
-            .word(
-                "on_duplicate",
-                &[("existing", OnDuplicate::Existing), ("reject", OnDuplicate::Reject)],
-            )
-            .unwrap_or(OnDuplicate::Existing),
+        start_deadline: None,
+        unique_key: None,
+        on_duplicate: OnDuplicate::Existing,
         owner_service: fields.text("owner_service"),
-        tags: read_tags(&mut fields),
+        tags: read_tags(fields),
         spec: Spec {
             target,
             content_type: payload.content_type.unwrap_or_else(|| JSON.into()),
             json: payload.json,
             timeout_ms: fields.get("timeout_ms", MILLIS).unwrap_or(TIMEOUT_MS),
-            completion: fields
-                .word(
-                    "completion",
-                    &[("response", Completion::Response), ("callback", Completion::Callback)],
-                )
-                .unwrap_or(Completion::Response),
+            completion: fields.word("completion", &completions).unwrap_or(Completion::Response),
             heartbeat_timeout_ms: fields.get("heartbeat_timeout_ms", MILLIS),
-            retry: read_retry(&mut fields, &RetryPolicy::default()).unwrap_or_default(),
+            retry: read_retry(fields, &RetryPolicy::default()).unwrap_or_default(),
         },
         payload: payload.bytes,
         rerun_of: None,
         fire: None,
-    };
-    let mut faults = fields.finish();
-    // What could not be read stands at its default here; it has its fault already.
-    let known: Vec<_> = faults.0.iter().map(|fault| fault.pointer.clone()).collect();
-    let more = new.check(at, max_payload).0.into_iter();
-    faults.0.extend(more.filter(|fault| !known.iter().any(|k| is_within(&fault.pointer, k))));
-    faults.into_result(new)
-}
-
-/// Whether `pointer` names the value at `outer` or something inside it.
-fn is_within(pointer: &str, outer: &str) -> bool {
-    pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 pub(super) const MILLIS: &str = "a whole number of milliseconds";

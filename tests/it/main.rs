@@ -11,6 +11,10 @@ mod claim;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod cli_offline;
+#[cfg(test)]
+mod cli_schedules;
+#[cfg(test)]
 mod dev;
 #[cfg(test)]
 mod idempotency;
@@ -28,6 +32,8 @@ mod processes;
 mod races;
 #[cfg(test)]
 mod readme;
+#[cfg(test)]
+mod schedules;
 #[cfg(test)]
 mod settle;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use axle::engine::{Error, clock, moves};
 use axle::store::done::{self, Done};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Retry};
-use axle::store::{Session, jobs};
+use axle::store::{Session, jobs, turns};
 use tokio_postgres::error::SqlState;
 
 use crate::support::engine::{Engine, FAILED, REFUSED, SHARD, START, With as _, ended, job};
@@ -101,7 +101,7 @@ async fn happen(engine: &Engine, event: Event, run: RunId) {
 async fn execute(engine: &Engine, session: &Session, event: Event, run: RunId) {
     let now = engine.clock.now();
     match event {
-        Event::Release => _ = live::release(session, run.job, now).await.unwrap(),
+        Event::Release => _ = turns::release(session, run.job, now).await.unwrap(),
         Event::Claim => _ = engine.claim_with(session, 10).await,
         Event::Succeed | Event::Fail => live::finish(session, SHARD, &[run]).await.unwrap(),
         Event::Retry => {

@@ -79,9 +79,15 @@ impl RuleDoc {
                 Day::new(which, Day::read_time(time, at)?, at).map(Rule::Day)
             }
             Self::AnyOf(rules) => {
-                let read = |(n, rule): (usize, &Self)| rule.rule(&format!("{at}/any_of/{n}"));
-                let rules = rules.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-                AnyOf::new(rules, at).map(Rule::AnyOf)
+                let (mut read, mut faults) = (Vec::new(), Invalid::default());
+                for (n, rule) in rules.iter().enumerate() {
+                    match rule.rule(&format!("{at}/any_of/{n}")) {
+                        Ok(rule) => read.push(rule),
+                        Err(invalid) => faults.0.extend(invalid.0),
+                    }
+                }
+                faults.into_result(())?;
+                AnyOf::new(read, at).map(Rule::AnyOf)
             }
         }
     }
@@ -215,7 +221,7 @@ impl ScheduleDoc {
             (false, true) => OnOverlapHour::Second,
             (_, false) => OnOverlapHour::First,
         };
-        plan.exclude = calendars.iter().map(CalendarDoc::calendar).collect();
+        plan.exclude = self.closed(calendars)?;
         plan.shift = match self.shift {
             None => Shift::Skip,
             Some(true) => Shift::NextBusinessDay,
@@ -224,6 +230,57 @@ impl ScheduleDoc {
         (plan.start_at, plan.end_at) = (self.start_at, self.end_at);
         Timetable::new(plan, "#")
     }
+
+    /// Its calendars, of those of its team.
+    fn closed(&self, calendars: &[CalendarDoc]) -> Result<Vec<Calendar>, Invalid> {
+        let mut faults = Invalid::default();
+        let mut closed = Vec::new();
+        for (n, name) in self.exclude.iter().enumerate() {
+            if let Some(calendar) = calendars.iter().find(|calendar| calendar.name == *name) {
+                closed.push(calendar.calendar());
+            } else {
+                let detail = format!("there is no calendar {name:?} in your team");
+                faults.add(format!("#/exclude/{n}"), "unknown-calendar", detail);
+            }
+        }
+        faults.into_result(closed)
+    }
+
+    /// Whether the two have the same slots.
+    pub fn has_times_of(&self, other: &Self) -> bool {
+        let times = |doc: &Self| {
+            let policies = (doc.skip_gap, doc.passes, doc.shift, doc.start_at, doc.end_at);
+            (doc.rule.clone(), doc.time_zone.clone(), doc.exclude.clone(), policies)
+        };
+        times(self) == times(other)
+    }
+}
+
+/// A schedule as somebody wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Unique within the team; never changes.
+    pub name: String,
+    /// What it says.
+    pub doc: ScheduleDoc,
+    /// What its jobs send, byte for byte.
+    pub payload: Bytes,
+    /// Whether it is to be paused; none leaves that as it is.
+    pub paused: Option<bool>,
+}
+
+/// Whether `name` can be a schedule's or a calendar's: 1 to 128 of letters, digits, `.`, `_` and
+/// `-`, the first a letter or digit, so that it stands in a URL as it is.
+pub fn is_plain_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+/// Whether `name` can be a schedule's: a plain one that is taken neither for an id nor for the
+/// address of the preview.
+pub fn is_schedule_name(name: &str) -> bool {
+    is_plain_name(name) && !name.starts_with("sch_") && name != "preview"
 }
 
 /// A calendar as it is kept.

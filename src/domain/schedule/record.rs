@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
-use super::doc::ScheduleDoc;
+use super::doc::{CalendarDoc, ScheduleDoc};
 use crate::domain::id::{JobId, ScheduleId};
 use crate::domain::principal::Team;
 
@@ -76,7 +76,26 @@ pub struct Schedule {
     pub updated_at: DateTime<Utc>,
 }
 
+/// The origin of a fire that the time made.
+pub const TIMER: &str = "timer";
+/// The origin of a fire that somebody asked for.
+pub const TRIGGER: &str = "trigger";
+/// The origin of a fire that somebody made up for.
+pub const BACKFILL: &str = "backfill";
+/// The outcome of a fire that made a job.
+pub const FIRED: &str = "fired";
+/// The outcome of a fire that met an unfinished job.
+pub const SKIPPED_OVERLAP: &str = "skipped_overlap";
+/// The outcome of fires that lay in a pause.
+pub const SKIPPED_PAUSED: &str = "skipped_paused";
+
 impl Schedule {
+    /// Whether it has made as many jobs as it may.
+    pub fn is_spent(&self) -> bool {
+        let made = u32::try_from(self.fires).unwrap_or(0);
+        self.doc.max_fires.is_some_and(|max| made >= max)
+    }
+
     /// Changes whenever an owner changes it, or its state does.
     pub fn etag(&self) -> String {
         format!("\"{}-{}\"", self.version, self.state.as_str())
@@ -103,4 +122,15 @@ pub struct Fire {
     pub job: Option<JobId>,
     /// When this was written.
     pub recorded_at: DateTime<Utc>,
+}
+
+/// A calendar as read back.
+#[derive(Clone, Debug)]
+pub struct CalendarRecord {
+    /// What it says.
+    pub doc: CalendarDoc,
+    /// Grows with every change.
+    pub version: i32,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
 }

@@ -1,2 +1,3 @@
 -- Hears hints, on a connection of its own.
-LISTEN axle_due
+LISTEN axle_due;
+LISTEN axle_slots

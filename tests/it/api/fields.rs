@@ -52,7 +52,7 @@ async fn what_is_left_out_has_its_default() {
         "unique_key": null, "owner_service": null, "tags": {}, "state": "PENDING", "reason": null,
         "attempt": 0, "dispatch_failures": 0, "current_run_id": null, "next_attempt_at": now,
         "created_at": now, "updated_at": now, "finished_at": null, "rerun_of": null,
-        "last_error": null, "progress": null, "version": 1, "next_step": made["next_step"],
+        "schedule_id": null, "fire_at": null, "last_error": null, "progress": null, "version": 1, "next_step": made["next_step"],
     });
     assert_eq!(made, expected);
     assert!(!made["next_step"].as_str().unwrap().is_empty());

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use super::recipes::schedule;
 use crate::support::api::{Api, job};
 
 const JOBS: &str = "/v1/jobs";
@@ -186,6 +187,14 @@ fn any_json() -> impl Strategy<Value = Value> {
             "GET",
             "application/json",
             "+262142-01-01T00:00:00Z",
+            "2199-12-31T23:59:59.999999999Z",
+            "* * * * *",
+            "0 0 31 2 *",
+            "last_of_month",
+            "02:00",
+            "Europe/Berlin",
+            "next_business_day",
+            "both",
         ])
         .prop_map(Value::from),
     ];
@@ -198,9 +207,9 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The names of a job's fields at every depth, and others.
+/// The names of a job's and a schedule's fields at every depth, and others.
 fn field() -> impl Strategy<Value = String> {
-    const FIELDS: [&str; 28] = [
+    const FIELDS: [&str; 52] = [
         "name",
         "queue",
         "target",
@@ -229,6 +238,30 @@ fn field() -> impl Strategy<Value = String> {
         "owner_service",
         "tags",
         "id",
+        "spec",
+        "cron",
+        "seconds",
+        "every_ms",
+        "anchor",
+        "at",
+        "day",
+        "n",
+        "time",
+        "any_of",
+        "time_zone",
+        "overlap",
+        "catch_up",
+        "window_ms",
+        "max",
+        "on_gap",
+        "on_overlap_hour",
+        "jitter_ms",
+        "exclude",
+        "shift",
+        "start_at",
+        "end_at",
+        "max_fires",
+        "paused",
     ];
     prop_oneof![
         9 => prop::sample::select(&FIELDS[..]).prop_map(str::to_owned),
@@ -278,6 +311,48 @@ fn b105_no_job_that_can_be_thought_up_is_a_500() {
     judged.unwrap();
 }
 
+/// A good schedule with some of its fields, on two levels, replaced or added.
+fn mutated_schedule() -> impl Strategy<Value = Value> {
+    let place = prop::sample::select(vec!["", "", "spec", "job", "catch_up"]);
+    prop::collection::vec((field(), any_json(), place), 1..4).prop_map(|changes| {
+        let mut body = schedule(json!({"catch_up": {"policy": "all"}}));
+        for (field, value, place) in changes {
+            let place = if place.is_empty() { &mut body } else { &mut body[place] };
+            if let Value::Object(place) = place {
+                place.insert(field, value);
+            }
+        }
+        body
+    })
+}
+
+#[test]
+fn b105_no_schedule_that_can_be_thought_up_is_a_500() {
+    let runtime = Runtime::new().unwrap();
+    let api = runtime.block_on(Api::start());
+    let mut runner =
+        TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let judged = runner.run(&mutated_schedule(), |body| {
+        runtime.block_on(async {
+            let acme = api.as_team("acme");
+            let put = acme.put("/v1/schedules/n", &body).await;
+            prop_assert!(matches!(put.status, 200 | 201 | 422), "{}", put.text);
+            let preview = acme.post("/v1/schedules/preview", &body).await;
+            prop_assert!(matches!(preview.status, 200 | 422), "{}", preview.text);
+            let changed = acme.patch("/v1/schedules/n", "*", &body).await;
+            prop_assert!(matches!(changed.status, 200 | 404 | 422), "{}", changed.text);
+            if changed.status == 200 {
+                let read = acme.get("/v1/schedules/n").await;
+                prop_assert_eq!((read.status, read.text), (200, changed.text));
+                let fires = acme.get("/v1/schedules/n/fires").await;
+                prop_assert_eq!(fires.status, 200, "{}", fires.text);
+            }
+            Ok(())
+        })
+    });
+    judged.unwrap();
+}
+
 #[test]
 fn b105_no_bytes_are_a_500_wherever_a_body_is_taken() {
     let runtime = Runtime::new().unwrap();
@@ -293,16 +368,25 @@ fn b105_no_bytes_are_a_500_wherever_a_body_is_taken() {
     let judged = runner.run(&bodies, |body| {
         runtime.block_on(async {
             let acme = api.as_team("acme");
-            for path in [JOBS, "/v1/jobs/batch", "/v1/queues/mail/pause"] {
+            for path in [
+                JOBS,
+                "/v1/jobs/batch",
+                "/v1/queues/mail/pause",
+                "/v1/schedules",
+                "/v1/schedules/preview",
+                "/v1/schedules/none/backfill",
+            ] {
                 let reply = acme.send(Method::POST, path, body.clone()).await;
                 prop_assert!(
-                    matches!(reply.status, 200 | 201 | 400 | 409 | 413 | 422),
+                    matches!(reply.status, 200 | 201 | 400 | 404 | 409 | 413 | 422),
                     "{}",
                     reply.text
                 );
             }
-            let reply = acme.send(Method::PUT, "/v1/queues/mail", body.clone()).await;
-            prop_assert!(matches!(reply.status, 200 | 400 | 422), "{}", reply.text);
+            for path in ["/v1/queues/mail", "/v1/schedules/n", "/v1/calendars/n"] {
+                let reply = acme.send(Method::PUT, path, body.clone()).await;
+                prop_assert!(matches!(reply.status, 200 | 400 | 422), "{}", reply.text);
+            }
             Ok(())
         })
     });

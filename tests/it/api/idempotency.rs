@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use super::recipes::schedule;
 use crate::support::api::{Api, Caller, Reply, Setup, job};
 
 async fn register(caller: &Caller<'_>, key: &str, more: Value) -> Reply {
@@ -111,6 +112,11 @@ async fn b111_a_key_is_another_one_on_another_endpoint() {
         keyed.act(&format!("/v1/jobs/{id}/rerun")).await,
         keyed.post("/v1/queues/mail/pause", &json!({"reason": "x"})).await,
         keyed.act("/v1/queues/mail/resume").await,
+        keyed.post("/v1/schedules", &schedule(json!({"name": "n"}))).await,
+        keyed.post("/v1/schedules/n/pause", &json!({"reason": "x"})).await,
+        keyed.act("/v1/schedules/n/resume").await,
+        keyed.act("/v1/schedules/n/trigger").await,
+        keyed.post("/v1/schedules/n/backfill", &past_day()).await,
     ];
     for reply in &replies {
         assert!(reply.status < 300 && !is_replayed(reply), "{}", reply.text);
@@ -124,13 +130,23 @@ async fn b111_a_key_is_another_one_on_another_endpoint() {
         keyed.act(&format!("/v1/jobs/{id}/rerun")).await,
         keyed.post("/v1/queues/mail/pause", &json!({"reason": "x"})).await,
         keyed.act("/v1/queues/mail/resume").await,
+        keyed.post("/v1/schedules", &schedule(json!({"name": "n"}))).await,
+        keyed.post("/v1/schedules/n/pause", &json!({"reason": "x"})).await,
+        keyed.act("/v1/schedules/n/resume").await,
+        keyed.act("/v1/schedules/n/trigger").await,
+        keyed.post("/v1/schedules/n/backfill", &past_day()).await,
     ];
     for (first, second) in replies.iter().zip(&again) {
         assert!(is_replayed(second));
         assert_eq!((first.status, &first.text), (second.status, &second.text));
         assert_eq!(first.header("location"), second.header("location"));
     }
-    assert_eq!(count(&api).await, 4);
+    assert_eq!(count(&api).await, 6, "two of them by the schedule");
+}
+
+/// The range of one fire time of a schedule that fires once a day.
+fn past_day() -> Value {
+    json!({"from": "2026-11-28T00:00:00Z", "to": "2026-11-29T00:00:00Z"})
 }
 
 #[tokio::test]
@@ -211,6 +227,11 @@ async fn a_server_may_demand_a_key_of_whoever_creates_or_acts() {
         acme.act(&format!("/v1/jobs/{id}/rerun")).await,
         acme.post("/v1/queues/mail/pause", &json!({"reason": "x"})).await,
         acme.act("/v1/queues/mail/resume").await,
+        acme.post("/v1/schedules", &schedule(json!({"name": "n"}))).await,
+        acme.act("/v1/schedules/n/trigger").await,
+        acme.act("/v1/schedules/n/resume").await,
+        acme.post("/v1/schedules/n/pause", &json!({"reason": "x"})).await,
+        acme.post("/v1/schedules/n/backfill", &past_day()).await,
     ] {
         assert_eq!(
             (reply.status, reply.code()),
@@ -221,5 +242,6 @@ async fn a_server_may_demand_a_key_of_whoever_creates_or_acts() {
     }
     assert_eq!(acme.get("/v1/jobs").await.status, 200);
     assert_eq!(acme.put("/v1/queues/mail", &json!({})).await.status, 200);
+    assert_eq!(acme.put("/v1/schedules/n", &schedule(Value::Null)).await.status, 201);
     assert_eq!(acme.patch(&format!("/v1/jobs/{id}"), "*", &json!({})).await.status, 200);
 }

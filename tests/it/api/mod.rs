@@ -3,8 +3,10 @@
 
 mod auth;
 mod batch;
+mod calendars;
 mod contract;
 mod fields;
+mod fires;
 mod hostile;
 mod idempotency;
 mod lists;
@@ -12,9 +14,11 @@ mod moves;
 mod openapi;
 mod patch;
 mod payloads;
+mod preview;
 mod problems;
 mod queues;
 mod recipes;
 mod runs;
+mod schedules;
 mod tenancy;
 mod validation;

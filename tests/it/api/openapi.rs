@@ -69,6 +69,10 @@ fn every_response_is_described_and_every_refusal_is_a_problem() {
         for (status, response) in responses {
             let at = format!("{} {status}", operation.id);
             assert!(!text(&response["description"]).is_empty(), "{at} is not described");
+            if status == "204" {
+                assert!(response.get("content").is_none(), "{at} has content");
+                continue;
+            }
             let content = response["content"].as_object().unwrap();
             let types: Vec<_> = content.keys().map(String::as_str).collect();
             let is_refusal = status.as_str() >= "400";
@@ -111,8 +115,8 @@ fn the_contract_tests_understand_every_word_of_the_answers_schemas() {
     let mut unread: Vec<&Value> = Vec::new();
     for operation in operations() {
         for response in operation.spec["responses"].as_object().unwrap().values() {
-            let content = response["content"].as_object().unwrap().values();
-            unread.extend(content.map(|media| &media["schema"]));
+            let content = response["content"].as_object().into_iter().flatten();
+            unread.extend(content.map(|(_, media)| &media["schema"]));
         }
     }
     let mut seen = Vec::new();

@@ -2,6 +2,8 @@
 //! body, and which act of the role table it is. The tests of contract, teams and roles walk the
 //! document and look here, so a new operation without a recipe fails them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use axle::domain::principal::Act;
 use axle::engine::run_token;
 use serde_json::{Value, json};
@@ -23,6 +25,12 @@ pub(super) enum Subject {
     Retrying,
     /// A queue.
     Queue,
+    /// A schedule that nothing has made a job for.
+    Schedule,
+    /// The name of a schedule that there is not yet.
+    NewSchedule,
+    /// A calendar that nobody uses.
+    Calendar,
     /// The run of a job that is running.
     Run,
     /// The same, with the token of its callback URL in the query.
@@ -40,6 +48,13 @@ pub(super) struct Recipe {
     pub body: Option<Value>,
     /// What it answers.
     pub status: u16,
+}
+
+impl Subject {
+    /// Whether its name means something else, or nothing yet, in every team.
+    pub(super) fn is_by_name(self) -> bool {
+        matches!(self, Self::Queue | Self::NewSchedule | Self::Calendar)
+    }
 }
 
 /// The recipe of an operation.
@@ -74,6 +89,47 @@ pub(super) fn recipe(operation: &Operation) -> Recipe {
         "pauseQueue" => acts(Act::Operate, Subject::Queue, Some(json!({"reason": "maintenance"}))),
         "resumeQueue" => acts(Act::Operate, Subject::Queue, None),
         "getVersion" => Recipe { act: None, ..reads(Subject::Nothing) },
+        _ => of_schedules(operation),
+    }
+}
+
+fn of_schedules(operation: &Operation) -> Recipe {
+    let reads = |subject| Recipe { act: Some(Act::Read), subject, body: None, status: 200 };
+    let acts = |act, subject, body| Recipe { act: Some(act), subject, body, status: 200 };
+    let on_schedule = |act, body| acts(act, Subject::Schedule, body);
+    match operation.id.as_str() {
+        "createSchedule" => {
+            let body = Some(schedule(json!({"name": fresh_name()})));
+            Recipe { status: 201, ..acts(Act::Write, Subject::Nothing, body) }
+        }
+        "putSchedule" => {
+            let body = Some(schedule(Value::Null));
+            Recipe { status: 201, ..acts(Act::Write, Subject::NewSchedule, body) }
+        }
+        "previewSchedule" => {
+            let body = json!({"spec": {"cron": "30 2 * * *"}, "time_zone": "Europe/Berlin"});
+            acts(Act::Read, Subject::Nothing, Some(body))
+        }
+        "listSchedules" | "listCalendars" => reads(Subject::Nothing),
+        "getSchedule" | "listFires" => reads(Subject::Schedule),
+        "changeSchedule" => on_schedule(Act::Write, Some(json!({"jitter_ms": 5}))),
+        "deleteSchedule" => Recipe { status: 204, ..on_schedule(Act::Write, None) },
+        "pauseSchedule" => on_schedule(Act::Write, Some(json!({"reason": "maintenance"}))),
+        "resumeSchedule" => on_schedule(Act::Write, Some(json!({"catch_up": true}))),
+        "triggerSchedule" => {
+            let body = Some(json!({"overlap": "allow"}));
+            Recipe { status: 201, ..on_schedule(Act::Operate, body) }
+        }
+        "backfillSchedule" => {
+            let range = json!({"from": "2026-11-28T00:00:00Z", "to": "2026-11-30T00:00:00Z"});
+            on_schedule(Act::Operate, Some(range))
+        }
+        "getCalendar" => reads(Subject::Calendar),
+        "putCalendar" => {
+            let body = json!({"dates": ["2026-12-25"], "weekend": ["sat", "sun"]});
+            acts(Act::Write, Subject::Calendar, Some(body))
+        }
+        "deleteCalendar" => Recipe { status: 204, ..acts(Act::Write, Subject::Calendar, None) },
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -95,6 +151,18 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             (id, String::new())
         }
         Subject::Queue => ("mail".to_owned(), String::new()),
+        Subject::Schedule => {
+            let body = schedule(json!({"name": fresh_name()}));
+            let made = acme.post("/v1/schedules", &body).await;
+            assert_eq!(made.status, 201, "{}", made.text);
+            (made.json["id"].as_str().unwrap().to_owned(), String::new())
+        }
+        Subject::NewSchedule => (fresh_name(), String::new()),
+        Subject::Calendar => {
+            let name = fresh_name();
+            assert_eq!(acme.put(&format!("/v1/calendars/{name}"), &json!({})).await.status, 200);
+            (name, String::new())
+        }
         Subject::Run => {
             let id = acme.enqueue(Value::Null).await;
             (api.claim(&id).await.to_string(), String::new())
@@ -111,12 +179,27 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
     format!("{}{query}", path.join("/"))
 }
 
+/// A name that no other schedule or calendar of these tests has.
+fn fresh_name() -> String {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    format!("n{}", MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The smallest schedule, with these further fields (an object, or null for none).
+pub(super) fn schedule(more: Value) -> Value {
+    let mut schedule = json!({"spec": {"cron": "30 2 * * *"}, "job": job(Value::Null)});
+    if let (Value::Object(schedule), Value::Object(more)) = (&mut schedule, more) {
+        schedule.extend(more);
+    }
+    schedule
+}
+
 /// Calls the operation at `path` with its recipe's body.
 pub(super) async fn call(caller: &Caller<'_>, operation: &Operation, path: &str) -> Reply {
     let body = recipe(operation).body.map(|body| body.to_string()).unwrap_or_default();
-    let wants_condition = operation.spec["parameters"]
-        .as_array()
-        .is_some_and(|all| all.iter().any(|one| one["name"] == "If-Match"));
+    let wants_condition = operation.spec["parameters"].as_array().is_some_and(|all| {
+        all.iter().any(|one| one["name"] == "If-Match" && one["required"] == true)
+    });
     let caller = caller.clone();
     let caller = if wants_condition { caller.header("if-match", "*") } else { caller };
     caller.send(operation.method.clone(), path, body).await

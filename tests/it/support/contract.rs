@@ -127,6 +127,13 @@ fn operation_faults(operation: &Operation, answer: &Answer<'_>, faults: &mut Vec
         faults.push(format!("{} may not answer {}", operation.id, answer.status));
         return;
     }
+    if answer.status == 204 {
+        // RFC 9110 section 15.3.5: there is no body, and so none is described.
+        if response.get("content").is_some() || answer.body.is_some() {
+            faults.push(format!("{} answers 204 with a body", operation.id));
+        }
+        return;
+    }
     let essence = answer.content_type.split(';').next().unwrap_or_default();
     let media = &response["content"][essence];
     if media.is_null() {

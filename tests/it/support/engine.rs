@@ -70,6 +70,7 @@ impl Engine {
             lease: LEASE,
             public_url: "http://127.0.0.1:1".to_owned(),
             callback_key: store::clock::key(&db.store).await.unwrap(),
+            default_time_zone: "UTC".to_owned(),
         };
         let ctx = Ctx {
             store: db.store.clone(),

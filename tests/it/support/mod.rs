@@ -11,4 +11,5 @@ pub mod engine;
 pub mod process;
 pub mod program;
 pub mod rig;
+pub mod schedule;
 pub mod target;

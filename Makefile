@@ -4,8 +4,11 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LINT := $(TARGET)/lint
 
+FUZZ := cron ical timetable
+SECONDS ?= 60
+
 .DEFAULT_GOAL := help
-.PHONY: help dev test check fmt bench bench-quick openapi lint-deploy clean setup toolchain
+.PHONY: help dev test check fmt fuzz bench bench-quick openapi lint-deploy clean setup toolchain
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +29,17 @@ check: toolchain ## formatting, the house rules, lints and docs, each with warni
 
 fmt: toolchain ## format the code
 	$(CARGO) fmt
+
+fuzz: ## look for inputs that break schedules, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
+	{ echo "make fuzz needs a nightly compiler: rustup toolchain install nightly"; exit 1; }
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || \
+	{ echo "make fuzz needs cargo-fuzz: cargo install --locked cargo-fuzz"; exit 1; }
+	@set -e; for target in $(FUZZ); do \
+		mkdir -p fuzz/corpus/$$target; \
+		$(CARGO) +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(SECONDS) -timeout=10 -max_len=4096; \
+	done
 
 bench: setup ## measure a release build on this machine
 	$(CARGO) build --locked --release

@@ -1,9 +1,10 @@
 //! How many fires lie between two instants, without walking through them where that can be helped:
 //! after a year's outage a minute schedule has missed half a million.
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
 use super::calendar::Shift;
+use super::civil::{FIRST_YEAR, LAST_YEAR};
 use super::rule::Rule;
 use super::times::Side;
 use super::timetable::Timetable;
@@ -34,19 +35,7 @@ impl Timetable {
         {
             return Count { fires, exact: true };
         }
-        self.walk_through(from, until)
-    }
-
-    fn walk_through(&self, from: i64, until: i64) -> Count {
-        let (mut from, mut fires) = (from, 0);
-        while let Some(at) = self.next_fire(from, until) {
-            if fires == WALKED_LIMIT {
-                return Count { fires, exact: false };
-            }
-            fires += 1;
-            from = at + 1;
-        }
-        Count { fires, exact: true }
+        walk_through(from, until, |from, until| self.next_fire(from, until))
     }
 
     fn reckon(&self, rule: &Rule, from: i64, until: i64) -> Option<u64> {
@@ -100,7 +89,9 @@ impl Timetable {
     fn between(&self, walk: &Walk<'_>, low: NaiveDateTime, high: NaiveDateTime) -> Option<u64> {
         let super::times::Base::Cron(cron) = walk.times.base else { return None };
         let clock = cron.clock();
-        let fires_on = |date| cron.allows(date) && !self.book.is_stopped(date);
+        // West of Greenwich the first instants of 1970 are local times of 1969, which no rule names.
+        let looked_at = |date: NaiveDate| (FIRST_YEAR..=LAST_YEAR).contains(&date.year());
+        let fires_on = |date| looked_at(date) && cron.allows(date) && !self.book.is_stopped(date);
         let mut count = 0;
         let mut date = low.date();
         while date <= high.date() {
@@ -114,4 +105,17 @@ impl Timetable {
         }
         Some(count)
     }
+}
+
+/// One by one, up to a limit; `next` finds the first of a stretch.
+pub(super) fn walk_through(from: i64, until: i64, next: impl Fn(i64, i64) -> Option<i64>) -> Count {
+    let (mut from, mut fires) = (from, 0);
+    while let Some(at) = next(from, until) {
+        if fires == WALKED_LIMIT {
+            return Count { fires, exact: false };
+        }
+        fires += 1;
+        from = at + 1;
+    }
+    Count { fires, exact: true }
 }

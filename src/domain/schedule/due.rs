@@ -7,12 +7,11 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::doc::{CatchUp, ScheduleDoc};
-use super::slot::{Fate, Slot};
 use super::timetable::Timetable;
 
 /// A slot that is handled within so much of its time was not missed (bugs B040, B042).
 pub const ON_TIME: Duration = Duration::from_secs(10);
-/// Slots looked at one by one in one step; what lies beyond is told in one row.
+/// Rows and fires of one step that are told one by one; what lies beyond is told in one row.
 const SLOTS_LIMIT: usize = 2_000;
 /// Instants are kept to the microsecond.
 const INSTANT: TimeDelta = TimeDelta::microseconds(1);
@@ -52,15 +51,13 @@ pub fn due(
     if now <= after {
         return due;
     }
-    let late_until = (now - from_std(ON_TIME) - INSTANT).max(after);
-    let missed_until = (now - window(doc) - INSTANT).clamp(after, late_until);
-    due.skip(&timetable.slots(after, missed_until, SLOTS_LIMIT));
+    let late_until = before(now, from_std(ON_TIME)).max(after);
+    let missed_until = before(now, window(doc)).clamp(after, late_until);
+    for (from, until) in [(after, missed_until), (missed_until, late_until), (late_until, now)] {
+        due.skip(timetable, from, until);
+    }
     due.passed.extend(told_as("missed", timetable, after, missed_until));
-    let late = timetable.slots(missed_until, late_until, SLOTS_LIMIT);
-    let punctual = timetable.slots(late_until, now, SLOTS_LIMIT);
-    due.skip(&late);
-    due.skip(&punctual);
-    let punctual: Vec<_> = fires(&punctual).collect();
+    let punctual = fires(timetable, late_until, now, SLOTS_LIMIT);
     match doc.catch_up {
         CatchUp::None => {}
         CatchUp::Last => {
@@ -72,11 +69,15 @@ pub fn due(
             due.fire.extend(last);
         }
         CatchUp::All => {
-            let max = usize::try_from(doc.catch_up_max).unwrap_or(usize::MAX);
-            due.fire.extend(fires(&late).take(max));
+            let max = usize::try_from(doc.catch_up_max).unwrap_or(usize::MAX).min(SLOTS_LIMIT);
+            due.fire.extend(fires(timetable, missed_until, late_until, max));
             let from = due.fire.last().copied().unwrap_or(missed_until);
             due.passed.extend(told_as("missed", timetable, from, late_until));
         }
+    }
+    // Only lists of instants can be so dense; none of them is lost without a row either.
+    if let Some(last) = punctual.get(SLOTS_LIMIT - 1) {
+        due.passed.extend(told_as("missed", timetable, *last, now));
     }
     due.fire.extend(punctual);
     due
@@ -89,11 +90,11 @@ pub fn told_as(
     after: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Option<Passed> {
-    let first = timetable.next(after).filter(|slot| slot.at <= until)?;
+    let first = fires(timetable, after, until, 1).first().copied()?;
     let count = timetable.count(after, until);
-    let last = timetable.last(until).map(|slot| slot.at).filter(|at| *at > first.at);
+    let last = timetable.last(until).map(|slot| slot.at).filter(|at| *at > first);
     Some(Passed {
-        at: first.at,
+        at: first,
         until: last,
         count: i32::try_from(count.fires).unwrap_or(i32::MAX).max(1),
         at_least: !count.exact,
@@ -102,17 +103,47 @@ pub fn told_as(
 }
 
 impl Due {
-    /// A row for each slot that does not fire by the rule.
-    fn skip(&mut self, slots: &[Slot]) {
-        self.passed.extend(slots.iter().filter_map(|slot| {
-            let outcome = slot.fate.skipped()?;
-            Some(Passed { at: slot.at, until: None, count: 1, at_least: false, outcome })
-        }));
+    /// A row for each slot that does not fire by the rule. If there are too many, one row tells the
+    /// rest; it is called after calendars, since gaps alone are never so many.
+    fn skip(&mut self, timetable: &Timetable, after: DateTime<Utc>, until: DateTime<Utc>) {
+        let mut from = after;
+        for _ in 0..SLOTS_LIMIT {
+            let Some(skipped) = timetable.next_skipped(from, until) else { return };
+            from = skipped.at;
+            let (at, outcome) = (skipped.at, skipped.outcome);
+            self.passed.push(Passed { at, until: None, count: 1, at_least: false, outcome });
+        }
+        let Some(first) = timetable.next_skipped(from, until) else { return };
+        let count = timetable.count_skipped(from, until);
+        self.passed.push(Passed {
+            at: first.at,
+            until: timetable.last_skipped(until).filter(|last| *last > first.at),
+            count: i32::try_from(count.fires).unwrap_or(i32::MAX),
+            at_least: !count.exact,
+            outcome: "skipped_calendar",
+        });
     }
 }
 
-fn fires(slots: &[Slot]) -> impl Iterator<Item = DateTime<Utc>> {
-    slots.iter().filter(|slot| slot.fate == Fate::Fires).map(|slot| slot.at)
+/// The first fires in `(after, until]`.
+fn fires(
+    timetable: &Timetable,
+    after: DateTime<Utc>,
+    until: DateTime<Utc>,
+    limit: usize,
+) -> Vec<DateTime<Utc>> {
+    let until = until.timestamp_millis();
+    let next = |from: i64| timetable.next_fire(from, until);
+    let first = next(after.timestamp_millis().saturating_add(1));
+    let found = std::iter::successors(first, |at| next(at.saturating_add(1)));
+    found.filter_map(DateTime::from_timestamp_millis).take(limit).collect()
+}
+
+/// The end of what lies more than `span` before `now`. A span that reaches beyond all instants
+/// leaves nothing before it.
+fn before(now: DateTime<Utc>, span: TimeDelta) -> DateTime<Utc> {
+    let begin = now.checked_sub_signed(span).and_then(|at| at.checked_sub_signed(INSTANT));
+    begin.unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
 
 /// How far back is made up for.

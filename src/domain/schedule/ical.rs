@@ -52,6 +52,10 @@ pub fn import(text: &str, years: RangeInclusive<i32>, at: &str) -> Result<Import
         let Some(property) = Property::read(&line) else { continue };
         let value = property.value.to_ascii_uppercase();
         match property.name.as_str() {
+            "BEGIN" if value.is_empty() => {
+                let detail = format!("line {number}: BEGIN names nothing");
+                return Err(Invalid::one(at, "malformed", detail));
+            }
             "BEGIN" => {
                 if open.len() == 1 && value == "VEVENT" {
                     event = Some(Event { line: number, ..Event::default() });
@@ -95,7 +99,8 @@ pub fn import(text: &str, years: RangeInclusive<i32>, at: &str) -> Result<Import
 impl Import {
     fn take(&mut self, event: Event, years: &RangeInclusive<i32>) {
         let line = event.line;
-        let what = event.summary.clone().unwrap_or_else(|| "VEVENT".to_owned());
+        let summary = event.summary.clone().filter(|summary| !summary.is_empty());
+        let what = summary.unwrap_or_else(|| "VEVENT".to_owned());
         match event.dates(years) {
             Ok(dates) if dates.is_empty() => {
                 let why = format!("no day of it lies in {} to {}", years.start(), years.end());

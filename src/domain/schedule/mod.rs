@@ -21,6 +21,7 @@ pub mod overlap;
 pub mod preview;
 pub mod record;
 pub mod rule;
+mod skipped;
 pub mod slot;
 mod times;
 pub mod timetable;

@@ -163,7 +163,7 @@ impl Day {
         until: NaiveDateTime,
         book: &Book,
     ) -> Option<NaiveDateTime> {
-        let (mut year, mut month) = (from.year().max(FIRST_YEAR), from.month());
+        let (mut year, mut month) = (from.year(), from.month()).max((FIRST_YEAR, 1));
         while year <= until.year().min(LAST_YEAR) {
             let found = self.date(year, month, book).map(|date| date.and_time(self.time));
             if let Some(found) = found.filter(|found| *found >= from) {

@@ -16,6 +16,9 @@ use super::walk::{OnGap, OnOverlapHour, Walk};
 use super::zone::{Fold, civil, offset};
 use crate::domain::invalid::Invalid;
 
+/// The first stretch of a search for slots of both sides, in milliseconds: a month.
+const FIRST_STRETCH: i64 = 31 * 86_400_000;
+
 /// What a schedule says about its times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -67,9 +70,9 @@ pub struct Timetable {
 
 /// A slot before anything is said about it; milliseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
-struct Event {
-    at: i64,
-    fate: Fate,
+pub(super) struct Event {
+    pub(super) at: i64,
+    pub(super) fate: Fate,
     missing: Option<chrono::NaiveDateTime>,
 }
 
@@ -143,29 +146,9 @@ impl Timetable {
     /// The last fire at or before an instant. It is found by halving, so years of missed slots
     /// cost no more steps than a day's.
     pub fn last(&self, at: DateTime<Utc>) -> Option<Slot> {
-        let until = at.timestamp_millis();
-        let mut width = 1_000;
-        let mut low = loop {
-            let start = until.saturating_sub(width);
-            if let Some(fire) = self.next_fire(start, until) {
-                break fire;
-            }
-            if start < 0 {
-                return None;
-            }
-            width *= 2;
-        };
-        // A fire at `low`; none in [high, until].
-        let mut high = until.saturating_add(1);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            match self.next_fire(middle, high - 1) {
-                Some(fire) => low = fire,
-                None => high = middle,
-            }
-        }
-        let event = self.earliest(low, low, false)?;
-        self.slot(event, offset(self.zone, low.div_euclid(1_000)))
+        let last = last_of(at.timestamp_millis(), |from, until| self.next_fire(from, until))?;
+        let event = self.earliest(last, last, false)?;
+        self.slot(event, offset(self.zone, last.div_euclid(1_000)))
     }
 
     /// The zone of its local times.
@@ -213,11 +196,28 @@ impl Timetable {
     }
 
     /// The first slot in `[from, until]`; those that calendars take away only `with_dropped`.
-    fn earliest(&self, from: i64, until: i64, with_dropped: bool) -> Option<Event> {
-        let (from, mut until) = self.clamp(from, until);
+    pub(super) fn earliest(&self, from: i64, until: i64, with_dropped: bool) -> Option<Event> {
+        let (mut from, until) = self.clamp(from, until);
+        if !with_dropped {
+            return self.earliest_of(&[Side::Kept], from, until);
+        }
+        // Stretch by stretch: where one side comes often and the other never again, neither search
+        // may run on to the last year for every slot.
+        let mut width = FIRST_STRETCH;
+        while from <= until {
+            let end = until.min(from.saturating_add(width));
+            let found = self.earliest_of(&[Side::Kept, Side::Dropped], from, end);
+            if found.is_some() {
+                return found;
+            }
+            (from, width) = (end.saturating_add(1), width.saturating_mul(4));
+        }
+        None
+    }
+
+    fn earliest_of(&self, sides: &[Side], from: i64, until: i64) -> Option<Event> {
+        let mut until = until;
         let mut best: Option<Event> = None;
-        let sides: &[Side] =
-            if with_dropped { &[Side::Kept, Side::Dropped] } else { &[Side::Kept] };
         for side in sides {
             for rule in self.rule.members() {
                 let Some(event) = self.of_member(rule, *side, from, until) else { continue };
@@ -235,7 +235,13 @@ impl Timetable {
         best
     }
 
-    fn of_member(&self, rule: &Rule, side: Side, from: i64, until: i64) -> Option<Event> {
+    pub(super) fn of_member(
+        &self,
+        rule: &Rule,
+        side: Side,
+        from: i64,
+        until: i64,
+    ) -> Option<Event> {
         if side == Side::Dropped && self.book.is_blank() {
             return None;
         }
@@ -326,6 +332,32 @@ impl Timetable {
         let from = self.rule.members().iter().find_map(came_from)?;
         Some(Note::Shifted { from })
     }
+}
+
+/// The last instant, not after `until`, that `next` finds when it is asked for the first one of a
+/// stretch.
+pub(super) fn last_of(until: i64, next: impl Fn(i64, i64) -> Option<i64>) -> Option<i64> {
+    let mut width = 1_000;
+    let mut low = loop {
+        let start = until.saturating_sub(width);
+        if let Some(found) = next(start, until) {
+            break found;
+        }
+        if start < 0 {
+            return None;
+        }
+        width *= 2;
+    };
+    // One at `low`; none in [high, until].
+    let mut high = until.saturating_add(1);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match next(middle, high - 1) {
+            Some(found) => low = found,
+            None => high = middle,
+        }
+    }
+    Some(low)
 }
 
 /// The last millisecond of the years looked at.

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 
 use super::super::OnOverlapHour;
 use super::super::jitter::jitter;
-use super::super::rule::{AnyOf, At, Day, Every};
+use super::super::rule::{AnyOf, At, Day, Every, Which};
 use super::*;
 
 #[test]
@@ -135,6 +135,19 @@ fn questions_outside_of_the_years_are_answered() {
     assert!(table.last(ends[0]).is_some() && table.last(ends[1]).is_none());
     assert_eq!(table.slots(ends[1], ends[0], 1_000).len(), 230);
     assert_eq!(table.count(ends[1], ends[0]).fires, 230);
+    // The edges are those of local time, for counts too.
+    for (name, first) in [("America/Sao_Paulo", "1970-01-01T03:00"), ("UTC", "1970-01-01T00:00")] {
+        let minutes = timetable("* * * * *", name);
+        assert_eq!(fires(&minutes, "1969-12-31T00:00", 1), [first]);
+        assert_eq!(minutes.count(ends[1], at(first)).fires, 1);
+    }
+    let time = Day::read_time("02:00", "#").unwrap();
+    let day = Rule::Day(Day::new(Which::LastOfMonth, time, "#").unwrap());
+    let monthly = super::table(Plan::new(day, zone("America/Sao_Paulo")));
+    assert_eq!(fires(&monthly, "1969-12-31T00:00", 1), ["1970-01-31T05:00"]);
+    let east = timetable("0 * * * *", "Asia/Tokyo");
+    assert_eq!(east.last(ends[0]).unwrap().at, at("2199-12-31T14:00"));
+    assert_eq!(east.count(at("2199-12-31T13:00"), ends[0]).fires, 1);
     // Fractions of a second are after the whole one.
     let half = at("2027-01-01T05:00") - TimeDelta::nanoseconds(1);
     assert_eq!(table.next(half).unwrap().at, at("2027-01-01T05:00"));
@@ -161,6 +174,18 @@ fn b055_jitter_is_stable_spread_and_inside_the_slot() {
     );
     assert!((0..100_u32).all(|id| jitter(&id.to_be_bytes(), slot, next, 60_000).as_secs() < 10));
     assert_eq!(jitter(b"id", slot, next, 0), Duration::ZERO);
+}
+
+/// The whole of two files, each time in a process of its own, whose host is elsewhere.
+#[test]
+fn b011_the_hosts_zone_changes_no_answer() {
+    for zone in ["Australia/Sydney", "America/Sao_Paulo", "UTC"] {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        tests.args(["schedule::tests::clock_changes", "schedule::tests::days"]).env("TZ", zone);
+        let output = tests.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !text.contains(" 0 passed"), "{zone}: {text}");
+    }
 }
 
 #[test]

@@ -127,6 +127,16 @@ fn a_schedule_on_closed_days_only_never_fires_and_is_found_out_quickly() {
 }
 
 #[test]
+fn slots_of_closed_days_do_not_cost_a_search_to_the_last_year_each() {
+    let table = closed(cron("30 2 * * 6"), holidays(&[], &WEEKEND), Shift::Skip);
+    #[expect(clippy::disallowed_methods, reason = "measures real time")]
+    let start = std::time::Instant::now();
+    let slots = table.slots(at("2027-01-01T00:00"), at("2199-12-31T00:00"), 1_000);
+    assert!(slots.len() == 1_000 && slots.iter().all(|slot| slot.fate == Fate::SkippedCalendar));
+    assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+#[test]
 fn shifted_times_meet_clock_changes_like_any_other() {
     // Friday the 26th is closed and so is the weekend: Sunday's gap is never met, Monday is.
     let calendar = holidays(&["2027-03-26"], &[Weekday::Sat]);

@@ -81,6 +81,7 @@ fn random_doc(random: &mut Random) -> Option<(ScheduleDoc, Vec<CalendarDoc>)> {
         let first: NaiveDate = "2027-01-01".parse().unwrap();
         let days = first.iter_days().take(366).filter(|_| random.chance(20));
         calendars.push(CalendarDoc { dates: days.collect(), ..CalendarDoc::default() });
+        doc.exclude.push(String::new());
     }
     doc.timetable(&calendars).is_ok().then_some((doc, calendars))
 }

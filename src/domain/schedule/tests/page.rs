@@ -233,7 +233,7 @@ fn requests() {
     let slots = doc.timetable(&[]).unwrap().slots(from - just_before, to - just_before, 100);
     let fires: Vec<_> = slots
         .iter()
-        .map(|slot| slot.at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+        .map(|slot| slot.at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
         .map(|at| serde_json::json!({"fire_at": at, "job_id": null}))
         .collect();
     let answer = serde_json::json!({"dry_run": true, "count": fires.len(), "fires": fires});

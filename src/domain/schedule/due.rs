@@ -102,6 +102,20 @@ pub fn told_as(
     })
 }
 
+/// What is told of every slot in `(after, until]` of a schedule that stood still: fires as `outcome`,
+/// others as what the rule makes of them.
+pub fn stood_still(
+    outcome: &'static str,
+    timetable: &Timetable,
+    after: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Vec<Passed> {
+    let mut due = Due::default();
+    due.skip(timetable, after, until);
+    due.passed.extend(told_as(outcome, timetable, after, until));
+    due.passed
+}
+
 impl Due {
     /// A row for each slot that does not fire by the rule. If there are too many, one row tells the
     /// rest; it is called after calendars, since gaps alone are never so many.

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::batch::{Batch, Cause, Others, due_at};
 use crate::domain::invalid::Invalid;
 use crate::domain::schedule::doc::Overlap;
-use crate::domain::schedule::due::{Due, Passed, due, told_as};
+use crate::domain::schedule::due::{Due, Passed, due, stood_still};
 use crate::domain::schedule::record::{Schedule, ScheduleState, TIMER};
 use crate::domain::schedule::timetable::Timetable;
 
@@ -50,7 +50,7 @@ fn coalesced(at: DateTime<Utc>) -> Passed {
     Passed { at, until: None, count: 1, at_least: false, outcome: "coalesced" }
 }
 
-/// Tells every fire up to `now` of a schedule that stood still, and accounts for it.
+/// Tells every slot up to `now` of a schedule that stood still, and accounts for it.
 pub(crate) fn account_idle(
     batch: &mut Batch,
     schedule: &mut Schedule,
@@ -58,7 +58,7 @@ pub(crate) fn account_idle(
     outcome: &'static str,
     now: DateTime<Utc>,
 ) {
-    if let Some(passed) = told_as(outcome, timetable, schedule.accounted_until, now) {
+    for passed in stood_still(outcome, timetable, schedule.accounted_until, now) {
         batch.pass(schedule, passed, now);
     }
     schedule.accounted_until = now.max(schedule.accounted_until);

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use axle::domain::principal::Role;
-use axle::domain::schedule::doc::{CatchUp, Overlap};
+use axle::domain::schedule::doc::{CalendarDoc, CatchUp, Overlap};
 use axle::domain::schedule::record::{Fire, ScheduleState};
 use axle::domain::state::State;
 use axle::engine::Error;
 use axle::engine::backfill::{Range, backfill};
+use axle::engine::calendars;
 use axle::engine::once::Answer;
 use axle::engine::schedules::Ident;
 use axle::engine::trigger::trigger;
@@ -34,6 +35,31 @@ async fn what_lay_in_a_pause_is_told_and_does_not_fire() {
     assert_eq!(resumed.next_fire_at, Some(at("2026-11-30T02:06:00Z")));
     engine.fire().await;
     assert_eq!(engine.briefs("s").await, ["02:01:00 fired", "02:02:00 skipped_paused ×4"]);
+}
+
+#[tokio::test]
+async fn closed_days_in_a_pause_are_told_as_closed() {
+    let engine = Engine::new().await;
+    let closed = CalendarDoc {
+        name: "de".into(),
+        dates: vec!["2026-12-01".parse().unwrap()],
+        weekend: Vec::new(),
+    };
+    calendars::put(&engine, &engine.who, &closed).await.unwrap();
+    let mut draft = cron("s", "0 9 * * *");
+    draft.doc.exclude = vec!["de".into()];
+    engine.schedule(draft).await;
+    engine.pause_schedule("s", "a test").await;
+    engine.move_to("2026-12-02T10:00:00Z");
+    engine.resume_schedule("s", false).await.unwrap();
+    let fires = engine.fires("s").await;
+    let told: Vec<_> = fires.iter().map(|fire| (fire.at, fire.outcome.as_str())).collect();
+    let expected = [
+        (at("2026-11-30T09:00:00Z"), "skipped_paused"),
+        (at("2026-12-01T09:00:00Z"), "skipped_calendar"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(fires[0].until, Some(at("2026-12-02T09:00:00Z")));
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ fn developer() -> anyhow::Result<Principal> {
     Ok(Principal {
         team: Team::parse("demo")?,
         subject: Subject::parse("dev")?,
-        role: Role::Admin,
+        role: Role::Owner,
         kind: Kind::Dev,
     })
 }

@@ -96,7 +96,7 @@ pub struct Token {
     /// The team whose jobs the bearer sees
     #[arg(long, value_name = "TEAM")]
     pub team: String,
-    /// admin, operator, writer or viewer
+    /// owner, admin, operator, writer or viewer
     #[arg(long, value_name = "ROLE", default_value = "writer")]
     pub role: String,
     /// How long it is good for, such as 1h

@@ -76,10 +76,12 @@ impl fmt::Display for Subject {
 #[error("a subject is 1 to 255 characters without control characters")]
 pub struct BadSubject;
 
-/// What somebody is in a team. Roles have no order of their own (an `owner` will join them, and
-/// need not be "above" everybody in everything): what one may do is read off the table.
+/// What somebody is in a team. Roles have no order of their own: what one may do is read off the
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
+    /// Answers for the team: makes and unmakes admins and owners.
+    Owner,
     /// Runs the team's place in Axle.
     Admin,
     /// Is on call: acts on jobs by hand, steers queues.
@@ -92,7 +94,8 @@ pub enum Role {
 
 impl Role {
     /// Every role, from the widest to the narrowest.
-    pub const ALL: &'static [Self] = &[Self::Admin, Self::Operator, Self::Writer, Self::Viewer];
+    pub const ALL: &'static [Self] =
+        &[Self::Owner, Self::Admin, Self::Operator, Self::Writer, Self::Viewer];
 
     /// Reads a role's name exactly.
     pub fn parse(text: &str) -> Result<Self, BadRole> {
@@ -102,6 +105,7 @@ impl Role {
     /// The name on the wire, in tokens and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Owner => "owner",
             Self::Admin => "admin",
             Self::Operator => "operator",
             Self::Writer => "writer",
@@ -118,7 +122,7 @@ impl fmt::Display for Role {
 
 /// A text that names no role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a role is one of admin, operator, writer, viewer")]
+#[error("a role is one of owner, admin, operator, writer, viewer")]
 pub struct BadRole;
 
 /// A kind of thing to do, coarse enough that every operation of the API is exactly one of them.
@@ -132,11 +136,22 @@ pub enum Act {
     Operate,
     /// Set a queue's limits and defaults.
     Configure,
+    /// Give access or take it: members, keys, secrets, and reading the audit log.
+    Manage,
+    /// Decide about owners and the team itself.
+    Own,
 }
 
 impl Act {
     /// Every act.
-    pub const ALL: &'static [Self] = &[Self::Read, Self::Write, Self::Operate, Self::Configure];
+    pub const ALL: &'static [Self] = &[
+        Self::Read,
+        Self::Write,
+        Self::Operate,
+        Self::Configure,
+        Self::Manage,
+        Self::Own,
+    ];
 
     /// The name, for messages ("needs `operate`").
     pub const fn as_str(self) -> &'static str {
@@ -145,6 +160,8 @@ impl Act {
             Self::Write => "write",
             Self::Operate => "operate",
             Self::Configure => "configure",
+            Self::Manage => "manage",
+            Self::Own => "own",
         }
     }
 }
@@ -159,14 +176,14 @@ impl fmt::Display for Act {
 ///
 /// `Configure` belongs to the operator as well as to the admin: whoever may stop a queue at three
 /// in the morning should be able to throttle it instead, which is the gentler act, and no setting
-/// of a queue gives anybody access to anything. What does give access (members, keys, teams) will
-/// be an act of its own, for admins.
+/// of a queue gives anybody access to anything. What does is `Manage`, for admins and owners.
 /// `Operate` is kept from the writer, since it repeats work that may have happened already.
 const MAY: &[(Role, &[Act])] = &[
     (Role::Viewer, &[Act::Read]),
     (Role::Writer, &[Act::Read, Act::Write]),
     (Role::Operator, &[Act::Read, Act::Write, Act::Operate, Act::Configure]),
-    (Role::Admin, &[Act::Read, Act::Write, Act::Operate, Act::Configure]),
+    (Role::Admin, &[Act::Read, Act::Write, Act::Operate, Act::Configure, Act::Manage]),
+    (Role::Owner, Act::ALL),
 ];
 
 impl Role {
@@ -229,7 +246,8 @@ mod tests {
     #[test]
     fn every_role_and_act_is_decided() {
         let granted = [
-            ("admin", "read write operate configure"),
+            ("owner", "read write operate configure manage own"),
+            ("admin", "read write operate configure manage"),
             ("operator", "read write operate configure"),
             ("writer", "read write"),
             ("viewer", "read"),
@@ -288,7 +306,7 @@ mod tests {
         for &role in Role::ALL {
             assert_eq!(Role::parse(role.as_str()), Ok(role));
         }
-        for bad in ["", "Admin", "owner", "root", "admin "] {
+        for bad in ["", "Admin", "root", "admin "] {
             assert_eq!(Role::parse(bad), Err(BadRole), "{bad:?}");
         }
     }

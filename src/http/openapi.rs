@@ -48,7 +48,7 @@ impl Modify for Security {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "A JWT with the claims `team`, `sub`, `role` (admin, operator, writer, viewer) and \
+                "A JWT with the claims `team`, `sub`, `role` (owner, admin, operator, writer, viewer) and \
                  `exp`.",
             ))
             .build();

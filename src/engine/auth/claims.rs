@@ -90,7 +90,7 @@ impl Expected {
         let principal = Principal {
             team: team.or(Err(bad("team", "is no team slug")))?,
             subject: subject.or(Err(bad("sub", "is not 1 to 255 printable characters")))?,
-            role: role.or(Err(bad("role", "is not admin, operator, writer or viewer")))?,
+            role: role.or(Err(bad("role", "is not owner, admin, operator, writer or viewer")))?,
             kind: Kind::Token,
         };
         Ok(Verified { principal, window })

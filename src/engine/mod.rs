@@ -1,8 +1,9 @@
 //! The verbs, one function per use case; the only room where decisions have effects.
 //!
-//! Owners ask through `jobs` and `queues`, targets through `callbacks`; a puller runs `claim` →
-//! `invoke` → `settle`; `sweep` ends what went silent. All of them go through the same guarded
-//! statements and, where a run ends, through the same `settle`.
+//! Owners ask through `jobs`, `queues` and `schedules`, targets through `callbacks`; a puller runs
+//! `claim` → `invoke` → `settle`; `fire` makes the jobs of schedules; `sweep` ends what went silent.
+//! All of them go through the same guarded statements and, where a run ends, through the same
+//! `settle`.
 
 pub mod auth;
 pub mod backfill;

@@ -48,11 +48,12 @@ pub async fn put(
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
                 let new = born(ctx, &session, who, &draft, now).await?;
-                if !schedules::insert(&session, &new).await? {
-                    // Somebody else has created it this moment.
-                    return Err(Error::Busy("a schedule of this name is being created".into()));
+                if schedules::insert(&session, &new).await? {
+                    return Ok((new, Put::Created, Written::default()));
                 }
-                Ok((new, Put::Created, Written::default()))
+                // Somebody else has created it this moment (bug B052).
+                let found = lock(ctx, &session, who, &ident).await?;
+                edit(&session, who, (found, draft), now).await
             }
             Err(error) => Err(error),
         }

@@ -2,7 +2,7 @@
 //! replace. Collected first and written at once, in the transaction that has locked the schedules:
 //! the one way for the timer, for a trigger and for a backfill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -191,6 +191,8 @@ impl Batch {
         inserted: Vec<(ScheduleId, DateTime<Utc>)>,
         now: DateTime<Utc>,
     ) -> Result<Written, Error> {
+        // A hundred schedules that make up for a long outage have many fires.
+        let inserted: BTreeSet<_> = inserted.into_iter().collect();
         let is_new = |id: ScheduleId, at: DateTime<Utc>| inserted.contains(&(id, at));
         let mut written = Written { replaced: self.replaced.len(), ..Written::default() };
         (written.fires, written.teams) = (self.fires, self.teams);

@@ -20,6 +20,11 @@ use crate::engine::{Ctx, Error, clock, moves, random, turns};
 use crate::store::{self, Session, fires, jobs, live};
 use crate::telemetry::metrics as names;
 
+/// A batch with so many fires, or so many bytes to send, takes no further schedule: those that make
+/// up for a long outage must not make one transaction too large to end in time.
+const FULL_FIRES: usize = 2_000;
+const FULL_BYTES: usize = 16 * 1024 * 1024;
+
 /// The unfinished jobs of a schedule, as seen under its lock.
 #[derive(Debug, Default)]
 pub struct Others {
@@ -160,6 +165,12 @@ impl Batch {
             });
         }
         fires
+    }
+
+    /// Whether what it holds is enough for one transaction.
+    pub fn is_full(&self) -> bool {
+        let bytes: usize = self.jobs.iter().map(|made| made.new.payload.len()).sum();
+        self.fires.len() >= FULL_FIRES || bytes >= FULL_BYTES
     }
 
     /// Writes everything in the open transaction. A fire that has a row already makes no job.

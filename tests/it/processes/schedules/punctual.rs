@@ -9,11 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::{beside, each, scheduler, travel_to};
 use crate::support::db::Db;
-use crate::support::process::Server;
+use crate::support::process::{MARGIN, Server};
 use crate::support::program::eventually;
 use crate::support::target::{PATIENCE, Target};
 
@@ -67,7 +68,8 @@ async fn a_schedule_registered_at_one_process_fires_on_time_in_others() {
         assert!(steps.iter().all(|step| *step == TimeDelta::seconds(1)), "{slots:?}");
     }
     assert!(least >= -CLOCKS, "none is early: {least}");
-    assert!(most < LIMIT, "{most}");
+    assert!(p50 < LIMIT, "{p50}");
+    assert!(most < LIMIT + TimeDelta::from_std(MARGIN).unwrap(), "{most}");
 }
 
 #[tokio::test]
@@ -90,9 +92,10 @@ async fn b055_a_thousand_schedules_of_one_slot_make_their_jobs_and_leave_the_api
     travel_to(&db, slot - TimeDelta::seconds(3)).await;
     let server = Server::start(&db.url, "all", &[("AXLE_LOG", "info")]).await;
     let clock = Clock::synced(&db.store).await.unwrap();
-    // From a second before the slot to the last delivery.
-    tokio::time::sleep(clock::until(clock.now(), slot - TimeDelta::seconds(1))).await;
-    let done = tokio_util::sync::CancellationToken::new();
+    // How quick the API is on this machine when nothing is due; then from the slot to the last
+    // delivery.
+    let mut before = asked_until(&server, sleep(clock::until(clock.now(), slot))).await;
+    let done = CancellationToken::new();
     let made = async {
         let made = eventually("every job is there", PATIENCE, async || {
             let count = "SELECT count(*) FROM jobs WHERE schedule_id IS NOT NULL";
@@ -105,20 +108,30 @@ async fn b055_a_thousand_schedules_of_one_slot_make_their_jobs_and_leave_the_api
         done.cancel();
         (made, received)
     };
-    let asking = stream::iter(0..3).map(|_| answers(&server, &done));
-    let asking = asking.buffer_unordered(3).concat();
+    let asking = asked_until(&server, done.cancelled());
     let ((made, received), mut answers) = tokio::join!(made, asking);
     let (p50, p99) = (percentile(&mut answers, 50), percentile(&mut answers, 99));
-    let count = answers.len();
+    let (count, idle) = (answers.len(), percentile(&mut before, 99));
     println!("{SCHEDULES} jobs were made {made} after their slot, received {received} after it");
-    println!("{count} requests meanwhile: p50 {p50:?}, p99 {p99:?}");
-    assert!(made.to_std().unwrap() < LIMIT, "{made}");
-    assert!(p99 < API_LIMIT, "{p99:?}");
+    println!("{count} requests meanwhile: p50 {p50:?}, p99 {p99:?}; p99 before {idle:?}");
+    assert!(made.to_std().unwrap() < LIMIT + MARGIN, "{made}");
+    // On a machine that is slow anyhow, a few times slower at most.
+    assert!(p99 < API_LIMIT.max(idle * 8), "{p99:?}, before {idle:?}");
     assert_eq!(target.calls("/many").len(), SCHEDULES);
 }
 
-/// How long each of many requests to the API took, one after another, until told that it is enough.
-async fn answers(server: &Server, done: &tokio_util::sync::CancellationToken) -> Vec<Duration> {
+/// How long each request took of three clients that ask the API one thing after another until `done`.
+async fn asked_until(server: &Server, done: impl Future<Output = ()>) -> Vec<Duration> {
+    let enough = CancellationToken::new();
+    let clients = stream::iter(0..3).map(|_| ask(server, &enough)).buffer_unordered(3).concat();
+    let stop = async {
+        done.await;
+        enough.cancel();
+    };
+    tokio::join!(clients, stop).0
+}
+
+async fn ask(server: &Server, enough: &CancellationToken) -> Vec<Duration> {
     let api = server.api();
     let later = json!({"target": {"url": "http://127.0.0.1:9/"}, "delay_ms": 3_600_000});
     let asks = [
@@ -127,7 +140,7 @@ async fn answers(server: &Server, done: &tokio_util::sync::CancellationToken) ->
         (Method::POST, "/v1/jobs", Some(&later)),
     ];
     let mut taken = Vec::new();
-    while !done.is_cancelled() {
+    while !enough.is_cancelled() {
         for (method, path, body) in &asks {
             let asked = Instant::now();
             let reply = api.try_ask(method.clone(), path, *body).await;
@@ -135,7 +148,7 @@ async fn answers(server: &Server, done: &tokio_util::sync::CancellationToken) ->
             let status = reply.map(|reply| reply.0);
             assert!(status.is_some_and(|status| status < 300), "{path}: {status:?}");
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
     }
     taken
 }

@@ -1,13 +1,14 @@
-//! A scheduler that is told to stop in the middle of a fire, and the one that comes after it.
+//! A scheduler that is told to stop in the middle of a fire, and the one that comes after it or after
+//! a long time without any.
 
 use std::time::Duration;
 
-use axle::domain::schedule::doc::Overlap;
-use axle::engine::clock;
+use axle::domain::schedule::doc::{Overlap, RuleDoc};
+use axle::engine::{clock, place};
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 
-use super::{Hold, beside, scheduler, travel_to, wait_accounted};
+use super::{Hold, beside, each, scheduler, travel_to, wait_accounted};
 use crate::support::db::Db;
 use crate::support::schedule::{at, brief, cron};
 use crate::support::target::PATIENCE;
@@ -57,4 +58,46 @@ async fn stopped(may_end: bool) -> (Vec<String>, Duration) {
     wait_accounted(&db, later).await;
     let late = clock::until(later, beside(&db.url).await.clock.now());
     (engine.fires("minutely").await.iter().map(brief).collect(), late)
+}
+
+#[tokio::test]
+async fn b043_what_a_long_outage_left_is_made_up_for_in_transactions_of_bounded_size() {
+    const SCHEDULES: usize = 12;
+    const MADE_UP: u32 = 400;
+    /// What fills a transaction, and the last schedule that it took.
+    const MOST: i64 = 2_000 + 400 + 20;
+    let db = Db::new().await;
+    let engine = beside(&db.url).await;
+    let mut made = Vec::new();
+    let mut shard = None;
+    for n in 0.. {
+        let name = format!("s{n}");
+        let lives = place::by_key(&engine, &engine.who.team, &name);
+        if *shard.get_or_insert(lives) != lives {
+            continue;
+        }
+        let mut draft = each(&name, RuleDoc::Every { every_ms: 1_000, anchor: None });
+        (draft.doc.catch_up_window_ms, draft.doc.catch_up_max) = (3_600_000, MADE_UP);
+        made.push(engine.schedule(draft).await);
+        if made.len() == SCHEDULES {
+            break;
+        }
+    }
+    let later = engine.clock.now() + chrono::Duration::hours(2);
+    travel_to(&db, later).await;
+    let _process = scheduler(&db.url, &[]).await;
+    wait_accounted(&db, later).await;
+    let row = db
+        .ask(
+            "SELECT max(rows), max(made_up), min(made_up)
+               FROM (SELECT count(*) AS rows FROM fires GROUP BY xmin::text) AS transactions,
+                    (SELECT count(*) AS made_up FROM fires
+                      WHERE outcome = 'fired' AND recorded_at - fire_at > interval '10 s'
+                      GROUP BY schedule_id) AS schedules",
+        )
+        .await;
+    let [rows, most, least] = [0, 1, 2].map(|n| row.get::<_, i64>(n));
+    println!("at most {rows} fires were written in one transaction");
+    assert!(rows <= MOST, "{rows}");
+    assert_eq!((most, least), (400, 400), "each makes up for as many as it says");
 }

@@ -83,7 +83,9 @@ async fn await_schema(store: &Store) -> anyhow::Result<()> {
 
 /// Where targets reach the API: as set, or the address that it listens on.
 pub fn public_url(config: &Config) -> String {
-    config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)))
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    let here = || format!("{scheme}://{}", reachable(config.listen));
+    config.public_url.clone().unwrap_or_else(here)
 }
 
 /// An address to connect to, for one to listen on: a wildcard becomes loopback.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
+use super::edge;
 use super::kind::Kind;
 use super::{JwtAlgorithm, LogFormat, Roles};
 use crate::domain::schedule::zone::zone;
@@ -323,6 +324,11 @@ pub(super) const SETTINGS: &[Setting] = &[
             },
         },
     },
+    edge::MAX_CONNECTIONS,
+    edge::TLS_CERT,
+    edge::TLS_KEY,
+    edge::TRUSTED_PROXIES,
+    edge::CORS_ORIGINS,
 ];
 
 fn postgres_url(text: &str) -> Result<String, String> {

@@ -9,6 +9,7 @@ pub mod invalid;
 pub mod job;
 pub mod next_step;
 pub mod principal;
+pub mod proxy;
 pub mod queue;
 pub mod retry;
 pub mod run;

@@ -5,6 +5,7 @@ mod auth;
 mod batch;
 mod calendars;
 mod contract;
+mod edge;
 mod fields;
 mod fires;
 mod hostile;

@@ -2,7 +2,7 @@
 //! so a handler sees only what is right.
 
 use std::future::{Ready, ready};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -14,12 +14,14 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
 
+use super::envelope;
 use super::problem::Problem;
+use crate::domain::key::KEY_PREFIX;
 use crate::domain::principal::Principal;
 use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
-use crate::engine::{Ctx, Error};
+use crate::engine::{Ctx, Error, access};
 
 /// How callers are known.
 #[derive(Clone)]
@@ -59,15 +61,24 @@ impl FromRequest for Caller {
         let request = request.clone();
         Box::pin(async move {
             let api = api(&request)?;
-            let who = match &api.auth {
+            let mut who = match &api.auth {
                 Auth::Tokens(verifier) => {
                     let token = bearer(request.headers())?;
-                    let now = api.ctx.clock.now();
-                    verifier.verify(token, now).await.map_err(Error::from)?
+                    access::authenticate(&api.ctx, Some(verifier), token).await?
                 }
-                Auth::Loopback(principal) if is_own_caller(&request) => principal.clone(),
+                Auth::Loopback(developer) if is_own_caller(&request) => {
+                    match bearer(request.headers()) {
+                        // Whoever tries a key out means it.
+                        Ok(key) if key.starts_with(KEY_PREFIX) => {
+                            access::authenticate(&api.ctx, None, key).await?
+                        }
+                        Ok(_) | Err(_) => developer.clone(),
+                    }
+                }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
             };
+            who.via.address = client_address(&request);
+            who.via.request_id = envelope::id_of(&request);
             let (ctx, require_key) = (api.ctx.clone(), api.require_key);
             Ok(Self { ctx, who, request, require_key })
         })
@@ -174,6 +185,11 @@ impl FromRequest for Engine {
 fn api(request: &HttpRequest) -> Result<&Api, Problem> {
     let missing = || Problem::new("internal", "The API is not set up.");
     request.app_data::<web::Data<Api>>().map(|data| data.as_ref()).ok_or_else(missing)
+}
+
+/// Where the caller is.
+fn client_address(request: &HttpRequest) -> Option<IpAddr> {
+    request.peer_addr().map(|peer| peer.ip().to_canonical())
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Error> {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    auth, dev, doctor, edge, migrate, no_database, parts, settings, settings_for_dev, with_database,
+    audit, auth, dev, doctor, edge, migrate, no_database, parts, settings, settings_for_dev,
+    with_database,
 };
 use crate::bench;
 use crate::cli::told::Told;
@@ -56,6 +57,13 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
                 complain(warning);
             }
             return Ok(check(&loaded.config));
+        }
+        Command::Audit(cli::Audit::Verify { team }) => {
+            let (lines, hold) = audit::verify(&with_database(flags)?, team.as_deref()).await?;
+            for line in lines {
+                say(&line);
+            }
+            return Ok(if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Doctor => return examine(flags).await,
         Command::Healthcheck => {

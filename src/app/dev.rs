@@ -12,7 +12,7 @@ use super::{migrate, parts, trial};
 use crate::cli::Dev;
 use crate::config::{self, Config, Roles, Secret, mask_url};
 use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
-use crate::domain::principal::{Kind, Principal, Role, Subject, Team};
+use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use crate::http::{Auth, Edge};
 
 /// How the folders of databases that are gone at the end begin.
@@ -131,6 +131,7 @@ fn developer() -> anyhow::Result<Principal> {
         subject: Subject::parse("dev")?,
         role: Role::Owner,
         kind: Kind::Dev,
+        via: Via::default(),
     })
 }
 

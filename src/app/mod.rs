@@ -2,6 +2,7 @@
 //! The only room that sees all others.
 
 pub mod admin;
+pub mod audit;
 pub mod auth;
 pub mod command;
 pub mod dev;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use tokio::time::{Instant, sleep};
 
 use crate::config::Config;
-use crate::engine::{Clock, Ctx, Limits, Wake, every::back_off};
+use crate::engine::{Access, Clock, Ctx, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -45,8 +45,14 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         callback_key,
         default_time_zone: config.default_time_zone.clone(),
     };
-    let shards = Arc::from(shards);
-    Ok(Ctx { store, clock, wake: Wake::default(), shards, limits: Arc::new(limits) })
+    Ok(Ctx {
+        store,
+        clock,
+        wake: Wake::default(),
+        shards: Arc::from(shards),
+        limits: Arc::new(limits),
+        access: Access::default(),
+    })
 }
 
 /// An answered registration is durable only as far as the database is (trust.md section 2).

@@ -76,6 +76,9 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     }
     let api = match launch.api {
         Some((listener, auth, met)) => {
+            // Before anybody is answered: what was revoked is refused from the first request on.
+            ctx.access.refresh(&ctx).await.context("reading the revoked tokens")?;
+            start_access(&ctx, &tasks, stop);
             edge::allow_files(config.max_connections);
             let require_key = config.require_idempotency_key;
             let api = Api { ctx: ctx.clone(), auth, require_key, edge: Arc::new(met) };
@@ -195,6 +198,12 @@ fn start_firing(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
         let firing = Firing::new(c.clone());
         every("fire", token, || c.wake.slots().here.news(), || firing.step()).await;
     });
+}
+
+/// Keeps what this process knows of revoked tokens fresh.
+fn start_access(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("access", token, never, || c.access.refresh(&c)).await });
 }
 
 fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {

@@ -3,10 +3,12 @@
 //! Pure: no async, no I/O, no SQL, no HTTP, no clock and no randomness of its own (both are passed
 //! in). Every other room may use this one; it uses none.
 
+pub mod audit;
 pub mod check;
 pub mod id;
 pub mod invalid;
 pub mod job;
+pub mod key;
 pub mod next_step;
 pub mod principal;
 pub mod proxy;

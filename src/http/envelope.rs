@@ -1,13 +1,14 @@
 //! What every request and answer has around it: a request id, the headers of conventions 2.1, a
 //! metric by route template, a log line, and one shape for every error, the framework's included.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
 use super::extract::{client_address, edge};
@@ -17,6 +18,14 @@ use crate::engine::random;
 use crate::telemetry::metrics as names;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of a request, where its handler finds it.
+struct RequestId(Arc<str>);
+
+/// The id under which a request stands in its answer and in the log.
+pub(super) fn id_of(request: &HttpRequest) -> Option<Arc<str>> {
+    request.extensions().get::<RequestId>().map(|RequestId(id)| Arc::clone(id))
+}
 
 /// The middleware.
 pub async fn envelope(
@@ -29,6 +38,7 @@ pub async fn envelope(
         watch.busy();
     }
     let id = request_id(request.request());
+    request.extensions_mut().insert(RequestId(id.as_str().into()));
     let path = request.path().to_owned();
     let answer = match unasked(request.request()) {
         Some(answer) => request.into_response(answer),

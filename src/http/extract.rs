@@ -16,13 +16,15 @@ use futures_util::StreamExt;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
+use super::envelope;
 use super::problem::Problem;
 use super::server::Edge;
+use crate::domain::key::KEY_PREFIX;
 use crate::domain::principal::Principal;
 use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
-use crate::engine::{Ctx, Error};
+use crate::engine::{Ctx, Error, access};
 
 /// How callers are known.
 #[derive(Clone)]
@@ -64,15 +66,24 @@ impl FromRequest for Caller {
         let request = request.clone();
         Box::pin(async move {
             let api = api(&request)?;
-            let who = match &api.auth {
+            let mut who = match &api.auth {
                 Auth::Tokens(verifier) => {
                     let token = bearer(request.headers())?;
-                    let now = api.ctx.clock.now();
-                    verifier.verify(token, now).await.map_err(Error::from)?
+                    access::authenticate(&api.ctx, Some(verifier), token).await?
                 }
-                Auth::Loopback(principal) if is_own_caller(&request) => principal.clone(),
+                Auth::Loopback(developer) if is_own_caller(&request) => {
+                    match bearer(request.headers()) {
+                        // Whoever tries a key out means it.
+                        Ok(key) if key.starts_with(KEY_PREFIX) => {
+                            access::authenticate(&api.ctx, None, key).await?
+                        }
+                        Ok(_) | Err(_) => developer.clone(),
+                    }
+                }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
             };
+            who.via.address = client_address(&request);
+            who.via.request_id = envelope::id_of(&request);
             let (ctx, require_key) = (api.ctx.clone(), api.require_key);
             Ok(Self { ctx, who, request, require_key })
         })

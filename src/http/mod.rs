@@ -1,6 +1,8 @@
 //! actix only: bytes ↔ engine types. A handler extracts, calls one engine function and shows what it
 //! gave; it decides nothing. Routes and the OpenAPI document are one object.
 
+pub mod acts;
+pub mod audit;
 pub mod calendars;
 pub mod callbacks;
 mod cors;
@@ -12,6 +14,7 @@ pub mod fires;
 mod headers;
 pub mod health;
 pub mod jobs;
+pub mod keys;
 mod list;
 pub mod moves;
 pub mod openapi;
@@ -35,11 +38,12 @@ pub use server::{Bounds, Edge, Extra, serve};
 
 /// The OpenAPI document of exactly the routes that are served.
 pub fn document() -> OpenApi {
-    let (_, document) = App::new()
+    let (_, mut document) = App::new()
         .into_utoipa_app()
         .openapi(openapi::base())
         .configure(operations)
         .split_for_parts();
+    acts::state(&mut document);
     document
 }
 
@@ -64,6 +68,18 @@ fn operations(cfg: &mut ServiceConfig<'_>) {
         .service(queues::resume_queue)
         .service(docs::get_version);
     schedule_operations(cfg);
+    access_operations(cfg);
+}
+
+fn access_operations(cfg: &mut ServiceConfig<'_>) {
+    cfg.service(keys::create_key)
+        .service(keys::list_keys)
+        .service(keys::get_key)
+        .service(keys::revoke_key)
+        .service(keys::roll_key)
+        .service(keys::revoke_token)
+        .service(audit::list_audit)
+        .service(audit::export_audit);
 }
 
 fn schedule_operations(cfg: &mut ServiceConfig<'_>) {

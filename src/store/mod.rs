@@ -7,6 +7,7 @@
 //!
 //! [`flight`]: Session::flight
 
+pub mod audit;
 pub mod calendars;
 pub mod clock;
 pub mod connect;
@@ -17,6 +18,7 @@ pub mod fires;
 pub mod hints;
 pub mod idempotency;
 pub mod jobs;
+pub mod keys;
 pub mod live;
 pub mod migrate;
 pub mod queues;
@@ -25,6 +27,7 @@ pub mod schedules;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod tokens;
 pub mod turns;
 
 use std::sync::atomic::{AtomicBool, Ordering};

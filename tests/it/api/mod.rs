@@ -1,6 +1,7 @@
 //! The API over HTTP, on real PostgreSQL: every operation against its document, every refusal, and
 //! what owners do with jobs and queues.
 
+mod audit;
 mod auth;
 mod batch;
 mod calendars;
@@ -10,6 +11,7 @@ mod fields;
 mod fires;
 mod hostile;
 mod idempotency;
+mod keys;
 mod lists;
 mod moves;
 mod openapi;

@@ -1,6 +1,7 @@
 //! Real processes on real PostgreSQL: killed, stopped, cut off, restarted, under load. What is
 //! promised of a job must hold all the same, and the delay must be bounded.
 
+mod access;
 mod database;
 mod drain;
 mod fleet;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
-use axle::domain::principal::{Kind, Principal, Role, Subject, Team};
+use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
@@ -16,7 +16,7 @@ use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Clock, Ctx, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{Access, Clock, Ctx, Limits, Wake, clock, jobs, journal, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session};
@@ -78,6 +78,7 @@ impl Engine {
             wake: Wake::default(),
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
+            access: Access::default(),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }
@@ -183,6 +184,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         subject: Subject::parse("tester").unwrap(),
         role,
         kind: Kind::Token,
+        via: Via::default(),
     }
 }
 

@@ -3,13 +3,14 @@
 //! One table (`settings.rs`) names every setting; flags, variables, keys of the TOML file,
 //! defaults, help, `axle config show` and the README's table all derive from it. The order is
 //! flag, environment, file, default. Everything is checked as a whole, and every mistake is
-//! reported at once. This room opens nothing but the files that hold settings, and uses no other room but `domain`, which
-//! knows the time zones.
+//! reported at once. This room opens nothing but the files that hold settings, and uses no other room
+//! but `domain`, which knows time zones and targets.
 
 mod kind;
 mod loaded;
 mod nearest;
 mod parse;
+mod read;
 mod remote;
 mod secret;
 mod settings;
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
+use crate::domain::egress::Pattern;
 use sources::Sources;
 
 /// What a process was told, typed and within its bounds. `settings.rs` says what each field means.
@@ -85,6 +87,14 @@ pub struct Config {
     pub log: String,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// What may be called although it is private.
+    pub target_allow: Vec<Pattern>,
+    /// What is never called.
+    pub target_deny: Vec<Pattern>,
+    /// Whether everybody may call private addresses.
+    pub allow_private_targets: bool,
+    /// The proxy that all calls go through.
+    pub egress_proxy: Option<String>,
 }
 
 /// The defaults of the table. A test compares the two, field by field.
@@ -115,6 +125,10 @@ impl Default for Config {
             jwt_audience: None,
             log: "info".to_owned(),
             log_format: LogFormat::Auto,
+            target_allow: Vec::new(),
+            target_deny: Vec::new(),
+            allow_private_targets: false,
+            egress_proxy: None,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod guard;
 pub mod health;
 pub mod hint;
 pub mod invoke;
@@ -41,6 +42,7 @@ use crate::store::Store;
 
 pub use clock::Clock;
 pub use error::Error;
+pub use guard::Guard;
 pub use wake::Wake;
 
 /// What every use case needs; cheap to clone.
@@ -73,4 +75,6 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
+    /// What may be called.
+    pub guard: Guard,
 }

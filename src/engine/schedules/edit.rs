@@ -43,7 +43,7 @@ pub async fn put(
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
                 check(&found, expected)?;
-                edit(&session, who, (found, draft), now).await
+                edit(ctx, &session, who, (found, draft), now).await
             }
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
@@ -77,7 +77,7 @@ pub async fn change(
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
         let draft = changes(&found)?;
-        edit(&session, who, (found, draft), now).await
+        edit(ctx, &session, who, (found, draft), now).await
     };
     let (schedule, _) = finish(ctx, &session, work.await).await?;
     Ok(schedule)
@@ -121,6 +121,7 @@ fn check(schedule: &Schedule, expected: Option<&str>) -> Result<(), Error> {
 
 /// Handles what was due by the old rule, then lets the schedule go on by the new one.
 async fn edit(
+    ctx: &Ctx,
     session: &Session,
     who: &Principal,
     (mut schedule, draft): (Schedule, Draft),
@@ -132,6 +133,10 @@ async fn edit(
     // One in error is looked at again: what was wrong may have been mended elsewhere.
     if is_same && paused == was_paused && schedule.state != ScheduleState::Error {
         return Ok((schedule, Put::Same, Written::default()));
+    }
+    // A target that stays is not judged anew: what has become forbidden must still be pausable.
+    if schedule.doc.job.spec.target != draft.doc.job.spec.target {
+        ctx.limits.guard.admit_target(&draft.doc.job.spec.target, "#/job")?;
     }
     let new = timetable(session, who, &draft.doc).await?;
     new.first(now, "#/spec")?;

@@ -97,6 +97,9 @@ fn check(config: &Config) -> ExitCode {
 
 async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
     let config = with_database(flags)?;
+    if config.allow_private_targets {
+        tracing::warn!("{}", parts::OPEN);
+    }
     let api = if config.roles.api {
         let auth = auth::from_config(&config)?;
         let edge = edge::from_config(&config, system_now())?;

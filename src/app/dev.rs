@@ -36,6 +36,9 @@ pub async fn run(mut config: Config, options: &Dev, is_named: bool) -> anyhow::R
     config.roles = Roles::ALL;
     // On loopback there is nobody between to hide from.
     (config.tls_cert, config.tls_key) = (None, None);
+    // Targets under development are on this machine, and so is the demo's.
+    config.allow_private_targets = true;
+    config.target_allow.extend(config.listen.to_string().parse());
     let (cluster, scratch) = database(&mut config, options, is_named).await?;
     let served = run_on(&config, options, (api, admin), &stop).await;
     if let Some(cluster) = cluster {

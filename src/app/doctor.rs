@@ -28,8 +28,11 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
         say("callers", tokens.map_err(|error| format!("{error:#}")));
         say("TLS", edge::examine(config, system_now()));
     }
-    let client = Invoker::new(&parts::public_url(config));
+    let guard = parts::guard(config);
+    let client = Invoker::new(&parts::public_url(config), &guard);
     say("HTTP client", client.map(|_| "ready".into()).map_err(|error| error.to_string()));
+    let closed = "closed, save what target_allow names".to_owned();
+    say("targets", if guard.is_open() { Err(parts::OPEN.to_owned()) } else { Ok(closed) });
     let url = parts::public_url(config);
     let reachable = config.public_url.is_some();
     say(

@@ -177,7 +177,8 @@ fn start_puller(
     tasks: &TaskTracker,
     stop: &Stop,
 ) -> anyhow::Result<Pulling> {
-    let invoker = Invoker::new(&ctx.limits.public_url).context("the HTTP client")?;
+    let invoker =
+        Invoker::new(&ctx.limits.public_url, &ctx.limits.guard).context("the HTTP client")?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{host}-{:08x}", random::bits() >> 32);
     let puller =

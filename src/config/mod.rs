@@ -3,14 +3,15 @@
 //! One table (`settings.rs`) names every setting; flags, variables, keys of the TOML file,
 //! defaults, help, `axle config show` and the README's table all derive from it. The order is
 //! flag, environment, file, default. Everything is checked as a whole, and every mistake is
-//! reported at once. This room opens nothing but the files that hold settings, and uses no other room but `domain`, which
-//! knows the time zones.
+//! reported at once. This room opens nothing but the files that hold settings, and uses no other room
+//! but `domain`, which knows time zones and targets.
 
 mod edge;
 mod kind;
 mod loaded;
 mod nearest;
 mod parse;
+mod read;
 mod remote;
 mod secret;
 mod settings;
@@ -33,6 +34,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
+use crate::domain::egress::Pattern;
 use crate::domain::proxy::Proxies;
 use sources::Sources;
 
@@ -97,6 +99,14 @@ pub struct Config {
     pub trusted_proxies: Proxies,
     /// The origins of pages that may call the API from a browser.
     pub cors_origins: Vec<String>,
+    /// What may be called although it is private.
+    pub target_allow: Vec<Pattern>,
+    /// What is never called.
+    pub target_deny: Vec<Pattern>,
+    /// Whether everybody may call private addresses.
+    pub allow_private_targets: bool,
+    /// The proxy that all calls go through.
+    pub egress_proxy: Option<String>,
 }
 
 /// The defaults of the table. A test compares the two, field by field.
@@ -132,6 +142,10 @@ impl Default for Config {
             tls_key: None,
             trusted_proxies: Proxies::default(),
             cors_origins: Vec::new(),
+            target_allow: Vec::new(),
+            target_deny: Vec::new(),
+            allow_private_targets: false,
+            egress_proxy: None,
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod guard;
 pub mod health;
 pub mod hint;
 pub mod invoke;
@@ -48,6 +49,7 @@ use crate::store::Store;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
+pub use guard::Guard;
 pub use refusal::Refusal;
 pub use wake::Wake;
 
@@ -83,4 +85,6 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
+    /// What may be called.
+    pub guard: Guard,
 }

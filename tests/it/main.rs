@@ -17,6 +17,8 @@ mod cli_schedules;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod invoke;

@@ -142,6 +142,10 @@ async fn edit(
     if is_same && paused == was_paused && schedule.state != ScheduleState::Error {
         return Ok((schedule, Put::Same, Written::default()));
     }
+    // A target that stays is not judged anew: what has become forbidden must still be pausable.
+    if schedule.doc.job.spec.target != draft.doc.job.spec.target {
+        ctx.limits.guard.admit_target(&draft.doc.job.spec.target, "#/job")?;
+    }
     let new = timetable(session, who, &draft.doc).await?;
     new.first(now, "#/spec")?;
     let stood = show::schedule(ctx, &schedule);

@@ -15,7 +15,7 @@ use axle::domain::principal::{Role, Subject, Team};
 use axle::domain::verdict::Outcome;
 use axle::engine::auth::{AuthSettings, KeySource, MintClaims, Verifier, mint};
 use axle::engine::settle::{self, News, Settled};
-use axle::engine::{Ctx, Limits, clock, jobs};
+use axle::engine::{Ctx, Guard, Limits, clock, jobs};
 use axle::http::{self, Auth, Edge};
 use axle::store::live;
 use bytes::Bytes;
@@ -45,6 +45,8 @@ pub struct Setup {
     pub loopback: bool,
     /// How the listener meets those who connect.
     pub edge: Edge,
+    /// As `axle serve` is by default: only the internet may be called.
+    pub closed: bool,
 }
 
 /// A running server; dropping it stops its thread.
@@ -65,7 +67,19 @@ impl Api {
 
     /// A server as the test wants it.
     pub async fn with(setup: Setup) -> Self {
-        let engine = Engine::new().await;
+        Self::serving(Engine::new().await, setup).await
+    }
+
+    /// The same on the database of another.
+    pub async fn on(url: String, setup: Setup) -> Self {
+        Self::serving(Engine::on(Db::at(url)).await, setup).await
+    }
+
+    async fn serving(mut engine: Engine, setup: Setup) -> Self {
+        if setup.closed {
+            let limits = Limits { guard: Guard::default(), ..(*engine.ctx.limits).clone() };
+            engine.ctx.limits = Arc::new(limits);
+        }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (ctx, url) = (engine.ctx.clone(), engine.db.url.clone());

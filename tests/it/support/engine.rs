@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axle::domain::egress::Egress;
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
@@ -16,7 +17,7 @@ use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session};
@@ -71,6 +72,8 @@ impl Engine {
             public_url: "http://127.0.0.1:1".to_owned(),
             callback_key: store::clock::key(&db.store).await.unwrap(),
             default_time_zone: "UTC".to_owned(),
+            // As AXLE_ALLOW_PRIVATE_TARGETS=true: the targets of tests are on loopback.
+            guard: Guard::new(Egress { allow_private: true, ..Egress::default() }, None),
         };
         let ctx = Ctx {
             store: db.store.clone(),
@@ -154,7 +157,12 @@ impl Engine {
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.
     pub fn puller(&self, name: &str, concurrency: usize) -> Arc<Puller> {
-        let invoker = Invoker::new(&self.limits.public_url).unwrap();
+        self.guarded_puller(&self.limits.guard, (name, concurrency))
+    }
+
+    /// The same with a guard of its own: what it refuses was registered all the same.
+    pub fn guarded_puller(&self, guard: &Guard, (name, concurrency): (&str, usize)) -> Arc<Puller> {
+        let invoker = Invoker::new(&self.limits.public_url, guard).unwrap();
         let name = (name.to_owned(), concurrency);
         Puller::new(self.ctx.clone(), invoker, name, (&self.tasks, &self.stop))
     }

@@ -144,14 +144,8 @@ pub enum Act {
 
 impl Act {
     /// Every act.
-    pub const ALL: &'static [Self] = &[
-        Self::Read,
-        Self::Write,
-        Self::Operate,
-        Self::Configure,
-        Self::Manage,
-        Self::Own,
-    ];
+    pub const ALL: &'static [Self] =
+        &[Self::Read, Self::Write, Self::Operate, Self::Configure, Self::Manage, Self::Own];
 
     /// The name, for messages ("needs `operate`").
     pub const fn as_str(self) -> &'static str {

@@ -25,6 +25,7 @@ pub mod puller;
 pub mod queues;
 pub mod random;
 pub mod register;
+pub mod rounds;
 pub mod run_token;
 pub mod schedules;
 pub mod settle;

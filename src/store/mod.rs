@@ -8,6 +8,7 @@
 //! [`flight`]: Session::flight
 
 pub mod calendars;
+pub mod claimed;
 pub mod clock;
 pub mod connect;
 pub mod done;
@@ -20,6 +21,7 @@ pub mod jobs;
 pub mod live;
 pub mod migrate;
 pub mod queues;
+pub mod rounds;
 pub mod runs;
 pub mod schedules;
 pub mod settings;

@@ -130,7 +130,7 @@ impl Engine {
     pub async fn claim_with(&self, session: &Session, limit: i64) -> Vec<Claimed> {
         let now = self.clock.now();
         let times = (now, clock::after(now, LEASE));
-        live::claim(session, SHARD, ("test", limit), times).await.unwrap().0
+        live::claim(session, SHARD, ("test", limit), times, live::Turn::default()).await.unwrap().0
     }
 
     /// Claims the one job of [`SHARD`] that is due.
@@ -153,9 +153,14 @@ impl Engine {
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.
     pub fn puller(&self, name: &str, concurrency: usize) -> Arc<Puller> {
+        self.puller_on(self.ctx.clone(), name, concurrency)
+    }
+
+    /// The same on a context of its own, as another process would have.
+    pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
         let invoker = Invoker::new(&self.limits.public_url).unwrap();
         let name = (name.to_owned(), concurrency);
-        Puller::new(self.ctx.clone(), invoker, name, (&self.tasks, &self.stop))
+        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.

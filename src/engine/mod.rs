@@ -31,6 +31,7 @@ pub mod queues;
 pub mod random;
 pub mod refusal;
 pub mod register;
+pub mod rounds;
 pub mod run_token;
 pub mod schedules;
 pub mod settle;

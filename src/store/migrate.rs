@@ -33,6 +33,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "people",
         text: include_str!("../../migrations/0003_people.sql"),
     },
+    Migration {
+        version: 4,
+        name: "limits",
+        text: include_str!("../../migrations/0004_limits.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -128,7 +128,11 @@ impl Api {
         let now = self.engine.clock.now();
         let times = (now, clock::after(now, LEASE));
         let session = self.engine.store.session().await.unwrap();
-        let claimed = live::claim(&session, shard, ("puller-1", 1_000), times).await.unwrap().0;
+        let claimed =
+            live::claim(&session, shard, ("puller-1", 1_000), times, live::Turn::default())
+                .await
+                .unwrap()
+                .0;
         let run = claimed.iter().map(|claimed| claimed.run).find(|run| run.job.to_string() == job);
         run.unwrap_or_else(|| panic!("{job} is not due: {claimed:?}"))
     }

@@ -134,7 +134,7 @@ impl Engine {
     pub async fn claim_with(&self, session: &Session, limit: i64) -> Vec<Claimed> {
         let now = self.clock.now();
         let times = (now, clock::after(now, LEASE));
-        live::claim(session, SHARD, ("test", limit), times).await.unwrap().0
+        live::claim(session, SHARD, ("test", limit), times, live::Turn::default()).await.unwrap().0
     }
 
     /// Claims the one job of [`SHARD`] that is due.
@@ -157,14 +157,28 @@ impl Engine {
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.
     pub fn puller(&self, name: &str, concurrency: usize) -> Arc<Puller> {
-        self.guarded_puller(&self.limits.guard, (name, concurrency))
+        self.puller_on(self.ctx.clone(), name, concurrency)
+    }
+
+    /// The same on a context of its own, as another process would have.
+    pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
+        self.start_puller(ctx, &self.limits.guard, (name, concurrency))
     }
 
     /// The same with a guard of its own: what it refuses was registered all the same.
-    pub fn guarded_puller(&self, guard: &Guard, (name, concurrency): (&str, usize)) -> Arc<Puller> {
+    pub fn guarded_puller(&self, guard: &Guard, puller: (&str, usize)) -> Arc<Puller> {
+        self.start_puller(self.ctx.clone(), guard, puller)
+    }
+
+    fn start_puller(
+        &self,
+        ctx: Ctx,
+        guard: &Guard,
+        (name, concurrency): (&str, usize),
+    ) -> Arc<Puller> {
         let invoker = Invoker::new(&self.limits.public_url, guard).unwrap();
         let name = (name.to_owned(), concurrency);
-        Puller::new(self.ctx.clone(), invoker, name, (&self.tasks, &self.stop))
+        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.

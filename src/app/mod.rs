@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod auth;
+pub mod certificate;
 pub mod command;
 pub mod dev;
 pub mod doctor;

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    auth, dev, doctor, migrate, no_database, parts, settings, settings_for_dev, with_database,
+    audit, auth, dev, doctor, edge, migrate, no_database, parts, settings, settings_for_dev,
+    with_database,
 };
 use crate::bench;
 use crate::cli::told::Told;
@@ -57,6 +58,13 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             }
             return Ok(check(&loaded.config));
         }
+        Command::Audit(cli::Audit::Verify { team }) => {
+            let (lines, hold) = audit::verify(&with_database(flags)?, team.as_deref()).await?;
+            for line in lines {
+                say(&line);
+            }
+            return Ok(if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Doctor => return examine(flags).await,
         Command::Healthcheck => {
             let address = parts::reachable(Config::load(flags)?.config.admin_listen);
@@ -75,8 +83,9 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
 fn check(config: &Config) -> ExitCode {
     let database = if config.database_url.is_empty() { Err(no_database()) } else { Ok(()) };
     let callers = if config.roles.api { auth::from_config(config).map(drop) } else { Ok(()) };
+    let edge = edge::from_config(config, system_now()).map(drop);
     let mut code = ExitCode::SUCCESS;
-    for wrong in [database, callers].into_iter().filter_map(Result::err) {
+    for wrong in [database, callers, edge].into_iter().filter_map(Result::err) {
         complain(&format!("{wrong:#}"));
         code = ExitCode::FAILURE;
     }
@@ -93,7 +102,8 @@ async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
     }
     let api = if config.roles.api {
         let auth = auth::from_config(&config)?;
-        Some((bind(config.listen, "the API")?, auth))
+        let edge = edge::from_config(&config, system_now())?;
+        Some((bind(config.listen, "the API")?, auth, edge))
     } else {
         None
     };

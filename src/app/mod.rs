@@ -2,10 +2,12 @@
 //! The only room that sees all others.
 
 pub mod admin;
+pub mod audit;
 pub mod auth;
 pub mod command;
 pub mod dev;
 pub mod doctor;
+pub mod edge;
 pub mod migrate;
 pub mod parts;
 pub mod serve;

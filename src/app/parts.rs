@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::Config;
 use crate::domain::egress::Egress;
-use crate::engine::{Clock, Ctx, Guard, Limits, Wake, every::back_off};
+use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -47,8 +47,14 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         default_time_zone: config.default_time_zone.clone(),
         guard: guard(config),
     };
-    let shards = Arc::from(shards);
-    Ok(Ctx { store, clock, wake: Wake::default(), shards, limits: Arc::new(limits) })
+    Ok(Ctx {
+        store,
+        clock,
+        wake: Wake::default(),
+        shards: Arc::from(shards),
+        limits: Arc::new(limits),
+        access: Access::default(),
+    })
 }
 
 /// What may be called. The listeners are those of this process; others run elsewhere, and are met by
@@ -104,7 +110,9 @@ async fn await_schema(store: &Store) -> anyhow::Result<()> {
 
 /// Where targets reach the API: as set, or the address that it listens on.
 pub fn public_url(config: &Config) -> String {
-    config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)))
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    let here = || format!("{scheme}://{}", reachable(config.listen));
+    config.public_url.clone().unwrap_or_else(here)
 }
 
 /// An address to connect to, for one to listen on: a wildcard becomes loopback.

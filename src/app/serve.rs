@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::stop::Stop;
-use super::{admin, parts};
+use super::{admin, edge, parts};
 use crate::config::Config;
 use crate::engine::every::{every, never};
 use crate::engine::fire::Firing;
@@ -21,14 +21,14 @@ use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
 use crate::engine::{Ctx, Error, random, sweep};
-use crate::http::{self, Api, Auth, Extra};
+use crate::http::{self, Api, Auth, Edge, Extra};
 use crate::store::migrate;
 use crate::telemetry::metrics as names;
 
 /// What is particular to one process.
 pub struct Launch {
     /// The API's listener, if it has that role.
-    pub api: Option<(TcpListener, Auth)>,
+    pub api: Option<(TcpListener, Auth, Edge)>,
     /// The admin listener.
     pub admin: TcpListener,
     /// Routes beside the API.
@@ -75,8 +75,13 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
         start_sweep(config, &ctx, &tasks, stop);
     }
     let api = match launch.api {
-        Some((listener, auth)) => {
-            let api = Api { ctx: ctx.clone(), auth, require_key: config.require_idempotency_key };
+        Some((listener, auth, met)) => {
+            // Before anybody is answered: what was revoked is refused from the first request on.
+            ctx.access.refresh(&ctx).await.context("reading the revoked tokens")?;
+            start_access(&ctx, &tasks, stop);
+            edge::allow_files(config.max_connections);
+            let require_key = config.require_idempotency_key;
+            let api = Api { ctx: ctx.clone(), auth, require_key, edge: Arc::new(met) };
             let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
             let grace = config.shutdown_grace.as_secs();
             let server = http::serve(listener, api, launch.extra, (cores, grace))?;
@@ -194,6 +199,12 @@ fn start_firing(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
         let firing = Firing::new(c.clone());
         every("fire", token, || c.wake.slots().here.news(), || firing.step()).await;
     });
+}
+
+/// Keeps what this process knows of revoked tokens fresh.
+fn start_access(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("access", token, never, || c.access.refresh(&c)).await });
 }
 
 fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {

@@ -41,6 +41,9 @@ pub enum Command {
     Openapi,
     /// Make a token for the API, signed with the secret of the server
     Token(Token),
+    /// Prove the audit log
+    #[command(subcommand)]
+    Audit(Audit),
     /// Show or check the settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -107,6 +110,17 @@ pub struct Token {
     pub subject: String,
 }
 
+/// `axle audit`.
+#[derive(Debug, Subcommand)]
+pub enum Audit {
+    /// Walk the chain of each team's log; name the first broken link, exit status 1 if there is one
+    Verify {
+        /// Only this team's
+        #[arg(long, value_name = "TEAM")]
+        team: Option<String>,
+    },
+}
+
 /// `axle config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -123,7 +137,7 @@ pub enum ConfigCommand {
 /// Reads the command line. The second value holds the settings given as flags.
 pub fn parse() -> (Command, clap::ArgMatches) {
     let mut grammar = Cli::command();
-    for name in ["serve", "dev", "migrate", "token", "config", "doctor", "healthcheck"] {
+    for name in ["serve", "dev", "migrate", "token", "config", "doctor", "healthcheck", "audit"] {
         grammar = grammar.mut_subcommand(name, |command| {
             let global = config::flags().into_iter().map(|flag| flag.global(true));
             command.args(global)

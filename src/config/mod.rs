@@ -6,6 +6,7 @@
 //! reported at once. This room opens nothing but the files that hold settings, and uses no other room
 //! but `domain`, which knows time zones and targets.
 
+mod edge;
 mod kind;
 mod loaded;
 mod nearest;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 
 use crate::domain::egress::Pattern;
+use crate::domain::proxy::Proxies;
 use sources::Sources;
 
 /// What a process was told, typed and within its bounds. `settings.rs` says what each field means.
@@ -87,6 +89,16 @@ pub struct Config {
     pub log: String,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// Connections to the API per process, at most.
+    pub max_connections: usize,
+    /// The API's certificate chain: a PEM file, or its text.
+    pub tls_cert: Option<String>,
+    /// Its private key: a PEM file, or its text.
+    pub tls_key: Option<Secret>,
+    /// The reverse proxies whose word about a caller's address is taken.
+    pub trusted_proxies: Proxies,
+    /// The origins of pages that may call the API from a browser.
+    pub cors_origins: Vec<String>,
     /// What may be called although it is private.
     pub target_allow: Vec<Pattern>,
     /// What is never called.
@@ -125,6 +137,11 @@ impl Default for Config {
             jwt_audience: None,
             log: "info".to_owned(),
             log_format: LogFormat::Auto,
+            max_connections: 4096,
+            tls_cert: None,
+            tls_key: None,
+            trusted_proxies: Proxies::default(),
+            cors_origins: Vec::new(),
             target_allow: Vec::new(),
             target_deny: Vec::new(),
             allow_private_targets: false,

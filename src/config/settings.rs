@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::edge;
 use super::kind::Kind;
 use super::read::{log_filter, places, postgres_url, public_key, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
@@ -321,6 +322,11 @@ pub(super) const SETTINGS: &[Setting] = &[
             },
         },
     },
+    edge::MAX_CONNECTIONS,
+    edge::TLS_CERT,
+    edge::TLS_KEY,
+    edge::TRUSTED_PROXIES,
+    edge::CORS_ORIGINS,
     Setting {
         key: "target_allow",
         env: "AXLE_TARGET_ALLOW",

@@ -4,6 +4,7 @@
 //! in). Every other room may use this one; it uses none.
 
 pub mod address;
+pub mod audit;
 pub mod block;
 pub mod check;
 pub mod egress;
@@ -11,8 +12,10 @@ pub mod headers;
 pub mod id;
 pub mod invalid;
 pub mod job;
+pub mod key;
 pub mod next_step;
 pub mod principal;
+pub mod proxy;
 pub mod queue;
 pub mod retry;
 pub mod run;

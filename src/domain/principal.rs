@@ -2,7 +2,7 @@
 //! Pure values; how a principal proves who it is stands in `engine/auth`. No other module may
 //! compare roles with each other: it asks [`Principal::may`].
 
-use std::{fmt, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 /// The longest team slug: one DNS label (RFC 1035, section 2.3.4), so that a team can be a host name.
 pub const TEAM_MAX_LEN: usize = 63;
@@ -185,6 +185,11 @@ impl Role {
     pub fn may(self, act: Act) -> bool {
         MAY.iter().any(|(role, acts)| *role == self && acts.contains(&act))
     }
+
+    /// Whether whoever has this role may give `other` away: only what it may do itself.
+    pub fn may_grant(self, other: Self) -> bool {
+        Act::ALL.iter().all(|act| self.may(*act) || !other.may(*act))
+    }
 }
 
 /// How a principal came in.
@@ -192,8 +197,10 @@ impl Role {
 pub enum Kind {
     /// A person who signed in to this installation.
     User,
-    /// The bearer of a token.
+    /// The bearer of a token of an outside issuer.
     Token,
+    /// The bearer of an API key.
+    Key,
     /// A loopback caller of `axle dev`, who was not asked for anything.
     Dev,
     /// Axle itself.
@@ -201,15 +208,27 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word in the scope of idempotency keys.
+    /// The word in the scope of idempotency keys and in the audit log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Token => "token",
+            Self::Key => "key",
             Self::Dev => "dev",
             Self::System => "system",
         }
     }
+}
+
+/// By which way a request came, for the record. It decides nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Via {
+    /// What it was signed in with: the id of an API key (`key_…`), or a token's `jti`.
+    pub credential: Option<Arc<str>>,
+    /// The caller's address.
+    pub address: Option<IpAddr>,
+    /// The id under which the request stands in logs and answers.
+    pub request_id: Option<Arc<str>>,
 }
 
 /// Who asks: the answer of authentication, and the question of every engine function.
@@ -223,6 +242,8 @@ pub struct Principal {
     pub role: Role,
     /// How it came in.
     pub kind: Kind,
+    /// By which way, for the record.
+    pub via: Via,
 }
 
 impl Principal {
@@ -253,10 +274,20 @@ mod tests {
                 subject: Subject::parse("kim").unwrap(),
                 role: Role::parse(role).unwrap(),
                 kind: Kind::Token,
+                via: Via::default(),
             };
             for act in Act::ALL {
                 let expected = acts.split(' ').any(|name| name == act.as_str());
                 assert_eq!(who.may(*act), expected, "{role} × {act}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_gives_away_more_than_it_has() {
+        for (n, &giver) in Role::ALL.iter().enumerate() {
+            for (m, &given) in Role::ALL.iter().enumerate() {
+                assert_eq!(giver.may_grant(given), n <= m, "{giver} gives {given}");
             }
         }
     }

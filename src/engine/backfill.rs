@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
 
+use super::audit::show;
 use super::error::allow;
 use super::fire::batch::{self, Batch, Cause, Written};
 use super::once::{Answer, Key, once};
-use super::schedules::{Ident, lock, timetable};
+use super::schedules::{Ident, lock, record, timetable};
 use super::{Ctx, Error, clock};
 use crate::domain::id::ScheduleId;
 use crate::domain::invalid::Invalid;
@@ -69,7 +71,14 @@ pub async fn backfill(
             let fires = slots.iter().map(planned).collect();
             return Ok((schedule.id, fires, Written::default()));
         }
-        fill(session, &schedule, (&timetable, range), slots, now).await
+        let filled = fill(session, &schedule, (&timetable, range), slots, now).await?;
+        let made = json!({
+            "from": show::instant(range.from),
+            "to": show::instant(range.to),
+            "jobs": filled.1.len(),
+        });
+        record(session, who, ("backfill", schedule.id, None), (Value::Null, made), now).await?;
+        Ok(filled)
     };
     let answer = once(ctx, key, now, work, |(_, fires, _)| render(fires)).await?;
     Ok(match answer {

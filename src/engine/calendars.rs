@@ -1,12 +1,17 @@
 //! Calendars of closed days: put, look, delete. A changed calendar moves the schedules that use it.
 
+use serde_json::Value;
+
+use super::audit::{self, Deed, show};
 use super::error::allow;
 use super::fire::standing::go_on;
+use super::once::whole;
 use super::{Ctx, Error};
 use crate::domain::id::ScheduleId;
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::CalendarDoc;
 use crate::domain::schedule::record::{CalendarRecord, Schedule};
+use crate::store::Session;
 use crate::store::schedules::Which;
 use crate::store::{calendars, schedules};
 
@@ -25,7 +30,19 @@ pub async fn put(
 ) -> Result<CalendarRecord, Error> {
     allow(who, Act::Write)?;
     calendar.calendar().check("#").into_result(())?;
-    let put = calendars::put(&ctx.store, &who.team, calendar, ctx.clock.now()).await?;
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let before = calendars::lock(session, &who.team, &calendar.name).await?;
+        let put = calendars::put(session, &who.team, calendar, now).await?;
+        if before.as_ref().is_none_or(|before| before.version != put.version) {
+            let before = before.map(|before| show::calendar(&before.doc)).unwrap_or_default();
+            let deed = Deed::of("put", object(&calendar.name));
+            let deed = deed.change(before, show::calendar(&put.doc));
+            audit::record(session, who, deed, now).await?;
+        }
+        Ok(put)
+    };
+    let put = whole(ctx, work).await?;
     for (schedule, _) in calendars::users(&ctx.store, &who.team, &calendar.name).await? {
         look_again(ctx, who, schedule).await?;
     }
@@ -68,11 +85,26 @@ pub async fn list(ctx: &Ctx, who: &Principal) -> Result<Vec<CalendarRecord>, Err
 /// Deletes a calendar that no schedule uses.
 pub async fn delete(ctx: &Ctx, who: &Principal, name: &str) -> Result<(), Error> {
     allow(who, Act::Write)?;
-    if calendars::delete(&ctx.store, &who.team, name).await? {
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let before = calendars::lock(session, &who.team, name).await?;
+        if !calendars::delete(session, &who.team, name).await? {
+            return Ok(false);
+        }
+        let before = before.map(|before| show::calendar(&before.doc)).unwrap_or_default();
+        let deed = Deed::of("delete", object(name)).change(before, Value::Null);
+        audit::record(session, who, deed, now).await?;
+        Ok(true)
+    };
+    if whole(ctx, work).await? {
         return Ok(());
     }
     match calendars::users(&ctx.store, &who.team, name).await?.first() {
         Some((_, by)) => Err(Error::InUse { noun: "calendar", by: format!("the schedule {by}") }),
         None => Err(MISSING),
     }
+}
+
+fn object(name: &str) -> String {
+    format!("calendars/{name}")
 }

@@ -7,6 +7,7 @@ use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::record::ScheduleState;
 use crate::domain::state::State;
 use crate::engine::auth::AuthError;
+use crate::engine::refusal::Refusal;
 use crate::store;
 
 /// Why a use case did not do what was asked.
@@ -99,6 +100,9 @@ pub enum Error {
         /// Whether its job was cancelled meanwhile.
         cancel_requested: bool,
     },
+    /// Something of teams, people or keys stands against it.
+    #[error(transparent)]
+    Against(Refusal),
     /// Not now; asking again later is right.
     #[error("{0}")]
     Busy(String),

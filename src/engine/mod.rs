@@ -1,9 +1,12 @@
 //! The verbs, one function per use case; the only room where decisions have effects.
 //!
-//! Owners ask through `jobs` and `queues`, targets through `callbacks`; a puller runs `claim` →
-//! `invoke` → `settle`; `sweep` ends what went silent. All of them go through the same guarded
-//! statements and, where a run ends, through the same `settle`.
+//! Owners ask through `jobs`, `queues` and `schedules`, targets through `callbacks`; a puller runs
+//! `claim` → `invoke` → `settle`; `fire` makes the jobs of schedules; `sweep` ends what went silent.
+//! All of them go through the same guarded statements and, where a run ends, through the same
+//! `settle`.
 
+pub mod access;
+pub mod audit;
 pub mod auth;
 pub mod backfill;
 pub mod calendars;
@@ -19,17 +22,21 @@ pub mod hint;
 pub mod invoke;
 pub mod jobs;
 pub mod journal;
+pub mod keys;
 pub mod moves;
 pub mod once;
 pub mod place;
 pub mod puller;
 pub mod queues;
 pub mod random;
+pub mod refusal;
 pub mod register;
+pub mod rounds;
 pub mod run_token;
 pub mod schedules;
 pub mod settle;
 pub mod sweep;
+pub mod tokens;
 pub mod trigger;
 pub mod turns;
 pub mod wake;
@@ -40,9 +47,11 @@ use std::time::Duration;
 use crate::domain::id::Shard;
 use crate::store::Store;
 
+pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
 pub use guard::Guard;
+pub use refusal::Refusal;
 pub use wake::Wake;
 
 /// What every use case needs; cheap to clone.
@@ -58,6 +67,8 @@ pub struct Ctx {
     pub shards: Arc<[Shard]>,
     /// The rest.
     pub limits: Arc<Limits>,
+    /// What is known of who may ask.
+    pub access: Access,
 }
 
 /// Bounds and settings that the use cases obey.

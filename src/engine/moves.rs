@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::audit::{self, Deed, show};
 use super::error::allow;
 use super::jobs::registered;
 use super::once::{Answer, Key, once};
@@ -50,7 +51,9 @@ pub async fn change(
         change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;
         jobs::change(&session, id, &who.team, &change).await?;
-        read_back(&session, who, id).await
+        let changed = read_back(&session, who, id).await?;
+        record(&session, who, ("change", &job), show::job(&changed), now).await?;
+        Ok(changed)
     };
     let job = ended(&session, changed.await).await?;
     ctx.wake.due(id.shard(), job.standing.next_attempt_at.unwrap_or(now));
@@ -81,7 +84,9 @@ pub async fn cancel(
             return Err(Error::Refused { id, state: live.state, wanted: "cancelled" });
         }
         cancel_locked(session, &live, Reason::ByUser, now).await?;
-        read_back(session, who, id).await
+        let cancelled = read_back(session, who, id).await?;
+        record(session, who, ("cancel", &job), show::job(&cancelled), now).await?;
+        Ok(cancelled)
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(job, _) = &answer {
@@ -107,7 +112,9 @@ pub async fn run_now(
             return Err(Error::Refused { id, state, wanted: "run now" });
         }
         live::change(session, id, (Some(now), None), now).await?;
-        read_back(session, who, id).await
+        let due = read_back(session, who, id).await?;
+        record(session, who, ("run-now", &job), show::job(&due), now).await?;
+        Ok(due)
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(..) = &answer {
@@ -134,7 +141,11 @@ pub async fn rerun(
         }
         let place = (None, now);
         match register(ctx, session, &who.team, vec![again(&job)], place).await?.pop() {
-            Some(Registered::New(job)) => Ok(job),
+            Some(Registered::New(new)) => {
+                let made = serde_json::json!({"job": new.id.to_string()});
+                record(session, who, ("rerun", &job), made, now).await?;
+                Ok(new)
+            }
             Some(Registered::Existing(job)) => Err(Error::Duplicate { existing: job.id }),
             None => Err(Error::Broken("a registration had no answer".into())),
         }
@@ -165,6 +176,18 @@ fn again(job: &Job) -> NewJob {
         rerun_of: Some(job.id),
         fire: None,
     }
+}
+
+/// Notes what was done to a job, which is shown as it was before.
+async fn record(
+    session: &Session,
+    who: &Principal,
+    (verb, before): (&'static str, &Job),
+    after: serde_json::Value,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let deed = Deed::of(verb, format!("jobs/{}", before.id)).change(show::job(before), after);
+    Ok(audit::record(session, who, deed, now).await?)
 }
 
 /// Locks a job of the caller's team: its `live` row if it is unfinished, and the job.

@@ -67,14 +67,12 @@ pub async fn once<T>(
     work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
     render: impl Fn(&T) -> Kept,
 ) -> Result<Answer<T>, Error> {
-    let session = ctx.store.session().await?;
     let Some(key) = key else {
-        session.begin().await?;
-        let done = finish(&session, work(&session).await).await?;
-        session.commit().await?;
+        let done = whole(ctx, work).await?;
         let kept = render(&done);
         return Ok(Answer::Fresh(done, kept));
     };
+    let session = ctx.store.session().await?;
     match idempotency::take(&session, key, now).await {
         Ok(true) => {}
         Ok(false) => return replay(&session, key).await,
@@ -87,6 +85,18 @@ pub async fn once<T>(
     idempotency::keep(&session, key, &kept).await?;
     session.commit().await?;
     Ok(Answer::Fresh(done, kept))
+}
+
+/// Does `work` in one transaction: for what takes no key, since doing it twice is the same as once.
+pub async fn whole<T>(
+    ctx: &Ctx,
+    work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let session = ctx.store.session().await?;
+    session.begin().await?;
+    let done = finish(&session, work(&session).await).await?;
+    session.commit().await?;
+    Ok(done)
 }
 
 /// A refusal leaves nothing behind, the key included: the caller may mend the request.

@@ -1,7 +1,10 @@
 //! Queues: look, describe, pause, resume.
 
+use chrono::{DateTime, Utc};
+
+use super::audit::{self, Deed, show};
 use super::error::allow;
-use super::once::{Answer, Key, once};
+use super::once::{Answer, Key, once, whole};
 use super::{Ctx, Error, sweep};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::queue::Queue;
@@ -23,7 +26,14 @@ pub async fn put(
     description: Option<&str>,
 ) -> Result<Queue, Error> {
     allow(who, Act::Configure)?;
-    Ok(queues::put(&ctx.store, &who.team, name, description, ctx.clock.now()).await?)
+    let now = ctx.clock.now();
+    let work = async |session: &Session| {
+        let before = queues::lock(session, &who.team, name).await?;
+        let put = queues::put(session, &who.team, name, description, now).await?;
+        record(session, who, ("put", None), (before.as_ref(), &put), now).await?;
+        Ok(put)
+    };
+    whole(ctx, work).await
 }
 
 /// Pauses a queue for a reason, or resumes it (no reason). A paused queue accepts jobs; none of them
@@ -37,12 +47,30 @@ pub async fn pause(
 ) -> Result<Answer<Queue>, Error> {
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
-    let work =
-        async |session: &Session| Ok(queues::pause(session, &who.team, name, reason, now).await?);
+    let work = async |session: &Session| {
+        let before = queues::lock(session, &who.team, name).await?;
+        let queue = queues::pause(session, &who.team, name, reason, now).await?;
+        let verb = if reason.is_some() { "pause" } else { "resume" };
+        record(session, who, (verb, reason), (before.as_ref(), &queue), now).await?;
+        Ok(queue)
+    };
     let answer = once(ctx, key, now, work, render).await?;
     if reason.is_none() {
         // Should this be interrupted, the sweep goes on with it.
         sweep::give_back(ctx, (&who.team, name), now).await?;
     }
     Ok(answer)
+}
+
+async fn record(
+    session: &Session,
+    who: &Principal,
+    (verb, reason): (&'static str, Option<&str>),
+    (before, after): (Option<&Queue>, &Queue),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let before = before.map(show::queue).unwrap_or_default();
+    let deed = Deed::of(verb, format!("queues/{}", after.name));
+    let deed = Deed { reason, ..deed.change(before, show::queue(after)) };
+    Ok(audit::record(session, who, deed, now).await?)
 }

@@ -1,11 +1,12 @@
 //! Running a schedule now, outside its times.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
 
 use super::error::allow;
 use super::fire::batch::{self, Batch, Cause, Written};
 use super::once::{Answer, Key, once};
-use super::schedules::{Ident, lock};
+use super::schedules::{Ident, lock, record};
 use super::{Ctx, Error};
 use crate::domain::id::ScheduleId;
 use crate::domain::principal::{Act, Principal};
@@ -68,6 +69,8 @@ async fn fire(
         let written = batch.write(session, shard, now).await?;
         if let Some((_, fire)) = written.fires.first().cloned() {
             let waits = written.has_waiting();
+            let made = json!({"outcome": fire.outcome, "job": fire.job.map(|id| id.to_string())});
+            record(session, who, ("trigger", schedule.id, None), (Value::Null, made), now).await?;
             return Ok((Triggered { schedule: schedule.id, fire, waits }, written));
         }
         at = beside_slots(at + INSTANT);

@@ -2,24 +2,29 @@
 //! so a handler sees only what is right.
 
 use std::future::{Ready, ready};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, IF_MATCH,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HeaderMap, IF_MATCH,
+    X_FORWARDED_FOR,
 };
 use actix_web::{FromRequest, HttpRequest, dev, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
+use super::envelope;
 use super::problem::Problem;
+use super::server::Edge;
+use crate::domain::key::KEY_PREFIX;
 use crate::domain::principal::Principal;
 use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
-use crate::engine::{Ctx, Error};
+use crate::engine::{Ctx, Error, access};
 
 /// How callers are known.
 #[derive(Clone)]
@@ -39,6 +44,8 @@ pub struct Api {
     pub auth: Auth,
     /// Whether creating needs an Idempotency-Key.
     pub require_key: bool,
+    /// How the listener meets those who connect.
+    pub edge: Arc<Edge>,
 }
 
 /// A known caller, and the engine it may ask.
@@ -59,15 +66,24 @@ impl FromRequest for Caller {
         let request = request.clone();
         Box::pin(async move {
             let api = api(&request)?;
-            let who = match &api.auth {
+            let mut who = match &api.auth {
                 Auth::Tokens(verifier) => {
                     let token = bearer(request.headers())?;
-                    let now = api.ctx.clock.now();
-                    verifier.verify(token, now).await.map_err(Error::from)?
+                    access::authenticate(&api.ctx, Some(verifier), token).await?
                 }
-                Auth::Loopback(principal) if is_own_caller(&request) => principal.clone(),
+                Auth::Loopback(developer) if is_own_caller(&request) => {
+                    match bearer(request.headers()) {
+                        // Whoever tries a key out means it.
+                        Ok(key) if key.starts_with(KEY_PREFIX) => {
+                            access::authenticate(&api.ctx, None, key).await?
+                        }
+                        Ok(_) | Err(_) => developer.clone(),
+                    }
+                }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
             };
+            who.via.address = client_address(&request);
+            who.via.request_id = envelope::id_of(&request);
             let (ctx, require_key) = (api.ctx.clone(), api.require_key);
             Ok(Self { ctx, who, request, require_key })
         })
@@ -130,7 +146,12 @@ impl FromRequest for Body {
             check_encoding(request.headers())?;
             let limit = body_limit(&request)?;
             check_length(request.headers(), limit)?;
-            Ok(Self(read(payload, limit).await?))
+            let within = api(&request)?.edge.bounds.body;
+            let Ok(body) = timeout(within, read(payload, limit)).await else {
+                let detail = format!("The body took longer than {} s.", within.as_secs_f32());
+                return Err(Problem::new("malformed-request", detail));
+            };
+            Ok(Self(body?))
         })
     }
 }
@@ -174,6 +195,22 @@ impl FromRequest for Engine {
 fn api(request: &HttpRequest) -> Result<&Api, Problem> {
     let missing = || Problem::new("internal", "The API is not set up.");
     request.app_data::<web::Data<Api>>().map(|data| data.as_ref()).ok_or_else(missing)
+}
+
+/// How the listener meets those who connect; none where there is no API.
+pub(super) fn edge(request: &HttpRequest) -> Option<&Edge> {
+    request.app_data::<web::Data<Api>>().map(|api| api.edge.as_ref())
+}
+
+/// The address of who asks: of the connection or, behind a trusted proxy, what that says.
+pub fn client_address(request: &HttpRequest) -> Option<IpAddr> {
+    let peer = request.peer_addr()?.ip();
+    let values = |name| -> Vec<&str> {
+        // What is no text is no address either, and hides what stands to its left.
+        request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default()).collect()
+    };
+    let proxies = &edge(request)?.proxies;
+    Some(proxies.client(peer, &values(FORWARDED), &values(X_FORWARDED_FOR)))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Error> {

@@ -32,6 +32,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "queues", description = "Where jobs wait"),
         (name = "schedules", description = "What makes a job at every fire time"),
         (name = "calendars", description = "Days on which schedules rest"),
+        (name = "access", description = "Who may ask, and who did what: API keys, tokens, the audit log"),
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),
@@ -48,8 +49,10 @@ impl Modify for Security {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "A JWT with the claims `team`, `sub`, `role` (owner, admin, operator, writer, viewer) and \
-                 `exp`.",
+                "An API key (`axk_…`), or a JWT with the claims `team`, `sub`, `role` (owner, admin, \
+                 operator, writer, viewer) and `exp`. What each operation takes is its `x-axle-act`: \
+                 viewers may `read`, writers also `write`, operators also `operate` and `configure`, \
+                 admins also `manage`, owners also `own`.",
             ))
             .build();
         document

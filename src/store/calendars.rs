@@ -33,21 +33,31 @@ pub async fn find(store: &Store, team: &Team, name: &str) -> Result<Option<Calen
     rows.first().map(read).transpose()
 }
 
+/// The same, locked until the transaction ends.
+pub async fn lock(
+    session: &Session,
+    team: &Team,
+    name: &str,
+) -> Result<Option<CalendarRecord>, Error> {
+    let row = session.query_opt(sql!("calendars/lock"), &[&team.as_str(), &name]).await?;
+    row.as_ref().map(read).transpose()
+}
+
 /// Creates or replaces a calendar; one that says the same already keeps its version.
 pub async fn put(
-    store: &Store,
+    session: &Session,
     team: &Team,
     calendar: &CalendarDoc,
     now: DateTime<Utc>,
 ) -> Result<CalendarRecord, Error> {
     let params: super::Params<'_> = &[&team.as_str(), &calendar.name, &Json(calendar), &now];
-    let row = store.query(sql!("calendars/put"), params).await?.pop();
+    let row = session.query_opt(sql!("calendars/put"), params).await?;
     read(&row.ok_or_else(|| Error::corrupt("calendar"))?)
 }
 
 /// Deletes a calendar that no schedule uses; false if there was none to delete.
-pub async fn delete(store: &Store, team: &Team, name: &str) -> Result<bool, Error> {
-    Ok(!store.query(sql!("calendars/delete"), &[&team.as_str(), &name]).await?.is_empty())
+pub async fn delete(session: &Session, team: &Team, name: &str) -> Result<bool, Error> {
+    Ok(session.query_opt(sql!("calendars/delete"), &[&team.as_str(), &name]).await?.is_some())
 }
 
 /// Schedules of a team that exclude the days of a calendar.

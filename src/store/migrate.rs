@@ -28,6 +28,16 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "schedules",
         text: include_str!("../../migrations/0002_schedules.sql"),
     },
+    Migration {
+        version: 3,
+        name: "people",
+        text: include_str!("../../migrations/0003_people.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "limits",
+        text: include_str!("../../migrations/0004_limits.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -7,7 +7,9 @@
 //!
 //! [`flight`]: Session::flight
 
+pub mod audit;
 pub mod calendars;
+pub mod claimed;
 pub mod clock;
 pub mod connect;
 pub mod done;
@@ -17,14 +19,17 @@ pub mod fires;
 pub mod hints;
 pub mod idempotency;
 pub mod jobs;
+pub mod keys;
 pub mod live;
 pub mod migrate;
 pub mod queues;
+pub mod rounds;
 pub mod runs;
 pub mod schedules;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod tokens;
 pub mod turns;
 
 use std::sync::atomic::{AtomicBool, Ordering};

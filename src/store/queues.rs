@@ -14,17 +14,23 @@ pub async fn get(store: &Store, team: &Team, name: &str) -> Result<Option<Queue>
     rows.first().map(read).transpose()
 }
 
+/// The same, locked until the transaction ends.
+pub async fn lock(session: &Session, team: &Team, name: &str) -> Result<Option<Queue>, Error> {
+    let row = session.query_opt(sql!("queues/lock"), &[&team.as_str(), &name]).await?;
+    row.as_ref().map(read).transpose()
+}
+
 /// Creates it or changes its description.
 pub async fn put(
-    store: &Store,
+    session: &Session,
     team: &Team,
     name: &str,
     description: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Queue, Error> {
-    let rows =
-        store.query(sql!("queues/put"), &[&team.as_str(), &name, &description, &now]).await?;
-    rows.first().map_or_else(|| Err(Error::corrupt("queue")), read)
+    let params: super::Params<'_> = &[&team.as_str(), &name, &description, &now];
+    let row = session.query_opt(sql!("queues/put"), params).await?;
+    row.as_ref().map_or_else(|| Err(Error::corrupt("queue")), read)
 }
 
 /// Pauses it for a reason, or resumes it.

@@ -3,11 +3,13 @@
 //!
 //! Nothing here decides anything or knows how it is transported.
 
+pub mod audit;
 pub mod batch;
 pub mod calendar;
 pub mod callback;
 pub mod fields;
 pub mod job;
+pub mod key;
 pub mod log;
 pub mod problem;
 pub mod queue;

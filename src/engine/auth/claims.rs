@@ -1,6 +1,7 @@
 //! Reads the claims of a token whose signature has been verified (RFC 7519, section 4.1, and our
 //! own `team` and `role`). A claim of the wrong type is an error, never "absent" (bugs.md B145).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{AuthError, jws};
-use crate::domain::principal::{Kind, Principal, Role, Subject, Team};
+use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 
 /// How far two clocks may be apart, in seconds: the "small leeway" of RFC 7519, section 4.1.4.
 const LEEWAY_S: i64 = 60;
@@ -37,6 +38,9 @@ impl Window {
     }
 }
 
+/// The longest `jti`, in bytes, so that every token that has one can be revoked by it.
+pub(super) const ID_MAX_LEN: usize = 255;
+
 /// What a token said, once all of it was found right but the time, which is asked at each use.
 #[derive(Clone)]
 pub(super) struct Verified {
@@ -62,6 +66,8 @@ struct Claims {
     exp: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     nbf: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    jti: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     team: Option<Value>,
     #[serde(default, deserialize_with = "present")]
@@ -92,6 +98,7 @@ impl Expected {
             subject: subject.or(Err(bad("sub", "is not 1 to 255 printable characters")))?,
             role: role.or(Err(bad("role", "is not owner, admin, operator, writer or viewer")))?,
             kind: Kind::Token,
+            via: Via { credential: id(claims.jti.as_ref())?, ..Via::default() },
         };
         Ok(Verified { principal, window })
     }
@@ -130,6 +137,18 @@ impl Expected {
             (Some(_), Some(_)) => Err(AuthError::WrongAudience("does not name this server")),
         }
     }
+}
+
+/// The token's own name, by which it can be revoked; the record of what it did holds it too.
+fn id(jti: Option<&Value>) -> Result<Option<Arc<str>>, AuthError> {
+    let Some(value) = jti else {
+        return Ok(None);
+    };
+    let text = value.as_str().ok_or(bad("jti", "is not a string"))?;
+    if text.is_empty() || text.len() > ID_MAX_LEN || text.chars().any(char::is_control) {
+        return Err(bad("jti", "is not 1 to 255 bytes of printable text"));
+    }
+    Ok(Some(text.into()))
 }
 
 /// A claim that must be a string.

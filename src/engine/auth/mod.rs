@@ -76,6 +76,14 @@ pub enum AuthError {
         /// The rule it breaks.
         reason: &'static str,
     },
+    /// It was revoked by its `jti`.
+    #[error("The token was revoked. Get a new one.")]
+    Revoked,
+    /// An API key that opens nothing. Whether it is unknown, has ended or was revoked is not told.
+    #[error(
+        "The API key is not known, has expired or was revoked. Send a valid one, whole and unchanged."
+    )]
+    BadKey,
     /// The issuer's keys could not be fetched, and none are kept from before: a fault of the
     /// server's surroundings, which may pass.
     #[error("The token issuer's keys cannot be fetched at the moment. Try again in some seconds.")]

@@ -1,12 +1,14 @@
 //! Changing a schedule: by name and whole, or in part; and deleting it.
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
-use super::{Ident, MISSING, born, hint, lock, timetable};
+use super::{Ident, MISSING, born, hint, lock, record, timetable};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::Draft;
 use crate::domain::schedule::record::{SKIPPED_PAUSED, Schedule, ScheduleState};
 use crate::domain::schedule::timetable::Timetable;
+use crate::engine::audit::show;
 use crate::engine::error::allow;
 use crate::engine::fire::batch::{self, Batch, Written};
 use crate::engine::fire::standing::{account, account_idle, go_on, stop};
@@ -43,15 +45,18 @@ pub async fn put(
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
                 check(&found, expected)?;
-                edit(ctx, &session, who, (found, draft), now).await
+                edit(ctx, &session, who, (found, draft), ("put", now)).await
             }
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
                 let new = born(ctx, &session, who, &draft, now).await?;
                 if !schedules::insert(&session, &new).await? {
-                    // Somebody else has created it this moment.
-                    return Err(Error::Busy("a schedule of this name is being created".into()));
+                    // Somebody else has created it this moment (bug B052).
+                    let found = lock(ctx, &session, who, &ident).await?;
+                    return edit(ctx, &session, who, (found, draft), ("put", now)).await;
                 }
+                let stands = show::schedule(ctx, &new);
+                record(&session, who, ("put", new.id, None), (Value::Null, stands), now).await?;
                 Ok((new, Put::Created, Written::default()))
             }
             Err(error) => Err(error),
@@ -77,7 +82,7 @@ pub async fn change(
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
         let draft = changes(&found)?;
-        edit(ctx, &session, who, (found, draft), now).await
+        edit(ctx, &session, who, (found, draft), ("change", now)).await
     };
     let (schedule, _) = finish(ctx, &session, work.await).await?;
     Ok(schedule)
@@ -100,6 +105,8 @@ pub async fn delete(
     match found {
         Ok(found) => {
             schedules::delete(&session, found.id).await?;
+            let (stood, now) = (show::schedule(ctx, &found), ctx.clock.now());
+            record(&session, who, ("delete", found.id, None), (stood, Value::Null), now).await?;
             Ok(session.commit().await?)
         }
         Err(error) => {
@@ -119,13 +126,14 @@ fn check(schedule: &Schedule, expected: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// Handles what was due by the old rule, then lets the schedule go on by the new one.
+/// Handles what was due by the old rule, then lets the schedule go on by the new one. `verb` is what
+/// the audit log calls it.
 async fn edit(
     ctx: &Ctx,
     session: &Session,
     who: &Principal,
     (mut schedule, draft): (Schedule, Draft),
-    now: DateTime<Utc>,
+    (verb, now): (&'static str, DateTime<Utc>),
 ) -> Result<(Schedule, Put, Written), Error> {
     let was_paused = schedule.state == ScheduleState::Paused;
     let paused = draft.paused.unwrap_or(was_paused);
@@ -140,6 +148,7 @@ async fn edit(
     }
     let new = timetable(session, who, &draft.doc).await?;
     new.first(now, "#/spec")?;
+    let stood = show::schedule(ctx, &schedule);
     let same_times = schedule.doc.has_times_of(&draft.doc);
     let written = catch_up(session, who, &mut schedule, now).await?;
     (schedule.doc, schedule.payload) = (draft.doc, draft.payload);
@@ -154,6 +163,8 @@ async fn edit(
     schedules::change(session, &schedule, now).await?;
     schedule.version += 1;
     schedule.updated_at = now;
+    let stands = show::schedule(ctx, &schedule);
+    record(session, who, (verb, schedule.id, None), (stood, stands), now).await?;
     Ok((schedule, Put::Changed, written))
 }
 

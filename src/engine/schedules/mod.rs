@@ -10,7 +10,9 @@ mod history;
 mod steer;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
+use super::audit::{self, Deed, show};
 use super::error::allow;
 use super::once::{Answer, Key, once};
 use super::{Ctx, Error, place, random};
@@ -81,6 +83,8 @@ pub async fn create(
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
         if schedules::insert(session, &new).await? {
+            let stands = show::schedule(ctx, &new);
+            record(session, who, ("create", new.id, None), (Value::Null, stands), now).await?;
             return Ok(new);
         }
         let which = Which::Name(&draft.name);
@@ -202,6 +206,19 @@ async fn born(
     };
     edit::stand(&mut new, &timetable, draft.paused == Some(true));
     Ok(new)
+}
+
+/// Notes what was done to a schedule, as the last of its transaction; and why, if the caller said so.
+/// `stood` and `stands`: as [`show::schedule`] shows them.
+pub(super) async fn record(
+    session: &Session,
+    who: &Principal,
+    (verb, id, reason): (&'static str, ScheduleId, Option<&str>),
+    (stood, stands): (Value, Value),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let deed = Deed::of(verb, format!("schedules/{id}")).change(stood, stands);
+    Ok(audit::record(session, who, Deed { reason, ..deed }, now).await?)
 }
 
 /// Tells whoever fires schedules, after the commit that made it true.

@@ -1,9 +1,10 @@
 //! Pausing and resuming a schedule.
 
 use super::edit::catch_up;
-use super::{Ident, hint, lock, timetable};
+use super::{Ident, hint, lock, record, timetable};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::record::{Schedule, ScheduleState};
+use crate::engine::audit::show;
 use crate::engine::error::allow;
 use crate::engine::fire::batch::Written;
 use crate::engine::fire::standing::{go_on, stop};
@@ -24,13 +25,17 @@ pub async fn pause(
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let mut schedule = lock(ctx, session, who, ident).await?;
+        let stood = show::schedule(ctx, &schedule);
         let written = match schedule.state {
             ScheduleState::Active => catch_up(session, who, &mut schedule, now).await?,
             ScheduleState::Paused | ScheduleState::Error => Written::default(),
             ScheduleState::Ended => return Err(refused(&schedule, "paused")),
         };
         stop(&mut schedule, ScheduleState::Paused, Some(reason.to_owned()));
-        write(session, schedule, written, now).await
+        let paused = write(session, schedule, written, now).await?;
+        let (id, stands) = (paused.0.id, show::schedule(ctx, &paused.0));
+        record(session, who, ("pause", id, Some(reason)), (stood, stands), now).await?;
+        Ok(paused)
     };
     steer(ctx, key, work, render).await
 }
@@ -51,6 +56,7 @@ pub async fn resume(
         if schedule.state == ScheduleState::Active {
             return Ok((schedule, Written::default()));
         }
+        let stood = show::schedule(ctx, &schedule);
         let timetable = timetable(session, who, &schedule.doc).await?;
         if schedule.is_spent() || timetable.next(now).is_none() {
             return Err(refused(&schedule, "resumed"));
@@ -61,7 +67,10 @@ pub async fn resume(
             catch_up(session, who, &mut schedule, now).await?
         };
         go_on(&mut schedule, &timetable);
-        write(session, schedule, written, now).await
+        let resumed = write(session, schedule, written, now).await?;
+        let (id, stands) = (resumed.0.id, show::schedule(ctx, &resumed.0));
+        record(session, who, ("resume", id, None), (stood, stands), now).await?;
+        Ok(resumed)
     };
     steer(ctx, key, work, render).await
 }

@@ -57,7 +57,7 @@ pub const KINDS: &[Kind] = &[
     kind(
         ("unauthenticated", 401, false),
         "The caller is not known",
-        "Send Authorization: Bearer with a token of this installation; `axle token` makes one.",
+        "Send Authorization: Bearer with an API key or a token of this installation; `axle token` makes one.",
     ),
     kind(
         ("bad-run-token", 401, false),
@@ -68,6 +68,11 @@ pub const KINDS: &[Kind] = &[
         ("forbidden", 403, false),
         "The caller's role does not allow this",
         "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand.",
+    ),
+    kind(
+        ("role-too-high", 403, false),
+        "The role is more than you may give away",
+        "Choose a role that may do nothing that you may not, or have somebody with a higher role do it.",
     ),
     kind(
         ("not-found", 404, false),
@@ -105,6 +110,7 @@ pub const KINDS: &[Kind] = &[
         "A schedule uses the calendar",
         "Take the calendar out of the schedule's exclude first, or empty its dates.",
     ),
+    kind(("key-ended", 409, false), "The key has ended", "Make a new one: POST /v1/keys."),
     kind(
         ("idempotency-key-in-flight", 409, true),
         "The first request with this key is still at work",
@@ -292,6 +298,7 @@ impl From<Error> for Problem {
             Error::BadRunToken => Self::new("bad-run-token", detail),
             Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
                 .with(|more| more.cancel_requested = Some(cancel_requested)),
+            Error::Against(refusal) => Self::new(refusal.code(), detail),
             Error::Busy(cause) => {
                 // The cause is ours to know; the caller learns when to come back.
                 tracing::warn!(cause, "the database is busy or away");

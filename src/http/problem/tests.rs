@@ -42,6 +42,7 @@ fn every_engine_error_has_its_own_kind() {
         (Error::ConditionFailed { current: "\"1\"".into() }, "version-conflict"),
         (Error::BadRunToken, "bad-run-token"),
         (Error::StaleRun { cancel_requested: true }, "stale-run"),
+        (crate::engine::Refusal::KeyEnded.into(), "key-ended"),
         (Error::Busy("x".into()), "database-unavailable"),
         (Error::Broken("x".into()), "internal"),
     ];

@@ -68,7 +68,7 @@ async fn what_is_no_token_of_this_server_is_a_401() {
         ("something behind it", format!("Bearer {good}x")),
         ("a list", format!("Bearer {good},{good}")),
         ("too long", format!("Bearer {}", "a".repeat(9_000))),
-        ("an API key of later days", "Bearer axk_12345678_secret".to_owned()),
+        ("no API key", "Bearer axk_12345678_secret".to_owned()),
     ] {
         assert_refused(&ask(&api, &value).await, what);
     }

@@ -1,14 +1,17 @@
 //! The API over HTTP, on real PostgreSQL: every operation against its document, every refusal, and
 //! what owners do with jobs and queues.
 
+mod audit;
 mod auth;
 mod batch;
 mod calendars;
 mod contract;
+mod edge;
 mod fields;
 mod fires;
 mod hostile;
 mod idempotency;
+mod keys;
 mod lists;
 mod moves;
 mod openapi;

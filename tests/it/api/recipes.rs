@@ -31,6 +31,8 @@ pub(super) enum Subject {
     NewSchedule,
     /// A calendar that nobody uses.
     Calendar,
+    /// An API key.
+    Key,
     /// The run of a job that is running.
     Run,
     /// The same, with the token of its callback URL in the query.
@@ -130,6 +132,25 @@ fn of_schedules(operation: &Operation) -> Recipe {
             acts(Act::Write, Subject::Calendar, Some(body))
         }
         "deleteCalendar" => Recipe { status: 204, ..acts(Act::Write, Subject::Calendar, None) },
+        _ => of_access(operation),
+    }
+}
+
+fn of_access(operation: &Operation) -> Recipe {
+    let manages = |subject, body, status| Recipe { act: Some(Act::Manage), subject, body, status };
+    match operation.id.as_str() {
+        "createKey" => {
+            let body = json!({"name": "billing", "role": "writer"});
+            manages(Subject::Nothing, Some(body), 201)
+        }
+        "listKeys" | "listAudit" | "exportAudit" => manages(Subject::Nothing, None, 200),
+        "getKey" => manages(Subject::Key, None, 200),
+        "revokeKey" => manages(Subject::Key, None, 204),
+        "rollKey" => manages(Subject::Key, Some(json!({"overlap_ms": 60_000})), 201),
+        "revokeToken" => {
+            let body = json!({"jti": fresh_name(), "expires_at": "2027-01-01T00:00:00Z"});
+            manages(Subject::Nothing, Some(body), 204)
+        }
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -162,6 +183,11 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             let name = fresh_name();
             assert_eq!(acme.put(&format!("/v1/calendars/{name}"), &json!({})).await.status, 200);
             (name, String::new())
+        }
+        Subject::Key => {
+            let body = json!({"name": "billing", "role": "viewer"});
+            let made = acme.post("/v1/keys", &body).await;
+            (made.json["id"].as_str().unwrap().to_owned(), String::new())
         }
         Subject::Run => {
             let id = acme.enqueue(Value::Null).await;

@@ -1,7 +1,7 @@
 //! Who may do what, for every operation of the document: nobody without a token, nobody of another
 //! team, and each role what the table of roles says.
 
-use axle::domain::principal::Role;
+use axle::domain::principal::{Act, Role};
 use serde_json::{Value, json};
 
 use super::recipes::{call, prepare, recipe};
@@ -61,6 +61,16 @@ async fn what_is_no_id_is_a_404_too() {
             let reply = call(&api.as_team("acme"), &operation, &path.join("/")).await;
             assert_eq!(reply.status, 404, "{} with {wrong}: {}", operation.id, reply.text);
         }
+    }
+}
+
+/// The document is what clients read; the recipes are written down a second time on purpose.
+#[test]
+fn the_document_states_the_act_of_every_operation() {
+    for operation in operations() {
+        let stated = operation.spec.get("x-axle-act").and_then(Value::as_str);
+        let expected = recipe(&operation).act.map(Act::as_str);
+        assert_eq!(stated, expected, "{}", operation.id);
     }
 }
 

@@ -1,11 +1,13 @@
 //! Real processes on real PostgreSQL: killed, stopped, cut off, restarted, under load. What is
 //! promised of a job must hold all the same, and the delay must be bounded.
 
+mod access;
 mod database;
 mod drain;
 mod fleet;
 mod hints;
 mod lost;
+mod schedules;
 #[cfg(target_os = "linux")] // where a library can stand between a program and its clock
 mod shift;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axle::domain::egress::Egress;
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
-use axle::domain::principal::{Kind, Principal, Role, Subject, Team};
+use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
@@ -17,7 +17,7 @@ use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session};
@@ -81,6 +81,7 @@ impl Engine {
             wake: Wake::default(),
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
+            access: Access::default(),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }
@@ -133,7 +134,7 @@ impl Engine {
     pub async fn claim_with(&self, session: &Session, limit: i64) -> Vec<Claimed> {
         let now = self.clock.now();
         let times = (now, clock::after(now, LEASE));
-        live::claim(session, SHARD, ("test", limit), times).await.unwrap().0
+        live::claim(session, SHARD, ("test", limit), times, live::Turn::default()).await.unwrap().0
     }
 
     /// Claims the one job of [`SHARD`] that is due.
@@ -156,14 +157,28 @@ impl Engine {
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.
     pub fn puller(&self, name: &str, concurrency: usize) -> Arc<Puller> {
-        self.guarded_puller(&self.limits.guard, (name, concurrency))
+        self.puller_on(self.ctx.clone(), name, concurrency)
+    }
+
+    /// The same on a context of its own, as another process would have.
+    pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
+        self.start_puller(ctx, &self.limits.guard, (name, concurrency))
     }
 
     /// The same with a guard of its own: what it refuses was registered all the same.
-    pub fn guarded_puller(&self, guard: &Guard, (name, concurrency): (&str, usize)) -> Arc<Puller> {
+    pub fn guarded_puller(&self, guard: &Guard, puller: (&str, usize)) -> Arc<Puller> {
+        self.start_puller(self.ctx.clone(), guard, puller)
+    }
+
+    fn start_puller(
+        &self,
+        ctx: Ctx,
+        guard: &Guard,
+        (name, concurrency): (&str, usize),
+    ) -> Arc<Puller> {
         let invoker = Invoker::new(&self.limits.public_url, guard).unwrap();
         let name = (name.to_owned(), concurrency);
-        Puller::new(self.ctx.clone(), invoker, name, (&self.tasks, &self.stop))
+        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.
@@ -191,6 +206,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         subject: Subject::parse("tester").unwrap(),
         role,
         kind: Kind::Token,
+        via: Via::default(),
     }
 }
 

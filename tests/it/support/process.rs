@@ -150,7 +150,7 @@ impl Server {
 }
 
 /// A token of a team's admin.
-fn token(team: &str) -> String {
+pub fn token(team: &str) -> String {
     let claims = MintClaims {
         team: Team::parse(team).expect("a team"),
         role: Role::Admin,

@@ -69,7 +69,8 @@ impl Rig {
         let limits = Limits { public_url: base.clone(), ..(*engine.ctx.limits).clone() };
         engine.ctx.limits = Arc::new(limits);
         let auth = Auth::Loopback(engine.who.clone());
-        let api = Api { ctx: engine.ctx.clone(), auth, require_key: false };
+        let edge = Arc::default();
+        let api = Api { ctx: engine.ctx.clone(), auth, require_key: false, edge };
         let server = axle::http::serve(listener, api, None, (1, 1)).expect("the API is served");
         // It ends with the runtime of the test.
         TaskTracker::new().spawn(server);

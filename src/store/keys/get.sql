@@ -1,0 +1,4 @@
+-- A key of a team.
+SELECT key_id, team, name, role, expires_at, created_by, created_at, last_used_at, revoked_at
+  FROM keys
+ WHERE team = $1 AND key_id = $2

@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LINT := $(TARGET)/lint
 
-FUZZ := cron ical timetable
+FUZZ := cron ical signature timetable
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ check: toolchain ## formatting, the house rules, lints and docs, each with warni
 fmt: toolchain ## format the code
 	$(CARGO) fmt
 
-fuzz: ## look for inputs that break schedules, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
+fuzz: ## look for inputs that break schedules and signatures, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
 	{ echo "make fuzz needs a nightly compiler: rustup toolchain install nightly"; exit 1; }
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || \

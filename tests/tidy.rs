@@ -51,6 +51,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/store/jobs/list", "shard:", "a page for people, over all shards, bounded by LIMIT"),
     ("src/store/live/next_dues.sql", "shard:", "a probe per shard, at start and as a fallback"),
     ("src/store/queues/", "shard:", "a small reference table, keyed by team and name"),
+    ("src/store/secrets/", "shard:", "small reference tables, keyed by team"),
     ("src/store/settings/", "shard:", "asked by a person, of the server and not of a table"),
     ("src/store/calendars/", "shard:", "a small reference table, keyed by team and name"),
     ("src/store/schedules/list", "shard:", "a page for people, over all shards, bounded by LIMIT"),

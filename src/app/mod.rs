@@ -8,6 +8,7 @@ pub mod dev;
 pub mod doctor;
 pub mod migrate;
 pub mod parts;
+pub mod secrets;
 pub mod serve;
 pub mod stop;
 pub mod trial;

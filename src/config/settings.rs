@@ -33,6 +33,9 @@ const MIB: usize = 1024 * 1024;
 /// RFC 7518, section 3.2: an HS256 key has at least as many bits as the hash's output.
 const HS256_KEY_BYTES: usize = 32;
 
+/// As many bytes as the cipher's key, were they all random.
+const SECRET_KEY_BYTES: usize = 32;
+
 /// Every setting, in the order of help and README.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
@@ -218,9 +221,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         flag: None,
         default: None,
         secret: true,
-        meaning: "Goes into the tokens of callback URLs, so that the database alone cannot forge \
-                  one; the same for every process",
-        kind: Kind::Secret { least: 1, slot: |config| &mut config.secret_key },
+        meaning: "Encrypts the secrets in the database and goes into the tokens of callback URLs, \
+                  so that the database alone gives nothing away; the same for every process",
+        kind: Kind::Own {
+            name: "KEYS",
+            form: "random text of at least 32 bytes, or several such, the newest first, with commas \
+                   between",
+            set: |config, text| {
+                config.secret_key = Some(secret_keys(text)?.into());
+                Ok(())
+            },
+        },
     },
     Setting {
         key: "jwt_secret",
@@ -338,6 +349,13 @@ fn time_zone(text: &str) -> Result<String, String> {
     match zone(text, "#") {
         Ok(zone) => Ok(zone.name().to_owned()),
         Err(invalid) => Err(invalid.0.into_iter().map(|fault| fault.detail).collect()),
+    }
+}
+
+fn secret_keys(text: &str) -> Result<String, String> {
+    match text.split(',').map(|key| key.trim().len()).min() {
+        Some(SECRET_KEY_BYTES..) => Ok(text.to_owned()),
+        short => Err(format!("one has {} bytes", short.unwrap_or(0))),
     }
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike, Utc};
 
 use super::invalid::Invalid;
-use super::job::{Due, NewJob, Target};
+use super::job::{Due, NewJob, SecretHeader, Target};
 use super::queue::is_queue_name;
 use super::retry::RetryPolicy;
 
@@ -158,12 +158,30 @@ fn check_target(faults: &mut Invalid, at: &str, target: &Target) {
         let detail = format!("must be one of {}, got {:?}", METHODS.join(", "), target.method);
         faults.add(format!("{at}/target/method"), "out-of-range", detail);
     }
-    if target.headers.len() > HEADER_COUNT {
-        let detail = format!("at most {HEADER_COUNT} headers, got {}", target.headers.len());
+    let count = target.headers.len() + target.secret_headers.len();
+    if count > HEADER_COUNT {
+        let detail = format!("at most {HEADER_COUNT} headers, got {count}");
         faults.add(format!("{at}/target/headers"), "too-many", detail);
     }
     for (name, value) in &target.headers {
         check_header(faults, &format!("{at}/target/headers/{}", escape(name)), name, value);
+    }
+    check_secret_headers(faults, at, target);
+}
+
+/// The same rules, and one place for each name: nobody could tell which of two values is sent.
+fn check_secret_headers(faults: &mut Invalid, at: &str, target: &Target) {
+    for (n, header) in target.secret_headers.iter().enumerate() {
+        let at = format!("{at}/target/secret_headers/{}", escape(header.name()));
+        if let SecretHeader::Given { name, value } = header {
+            check_header(faults, &at, name, value.expose());
+        }
+        let same = |name: &str| name.eq_ignore_ascii_case(header.name());
+        if target.headers.iter().any(|(name, _)| same(name))
+            || target.secret_headers.iter().take(n).any(|other| same(other.name()))
+        {
+            faults.add(at, "duplicate-field", "this header is given twice; give it once");
+        }
     }
 }
 

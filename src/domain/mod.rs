@@ -4,6 +4,7 @@
 //! in). Every other room may use this one; it uses none.
 
 pub mod check;
+pub mod hidden;
 pub mod id;
 pub mod invalid;
 pub mod job;
@@ -13,5 +14,6 @@ pub mod queue;
 pub mod retry;
 pub mod run;
 pub mod schedule;
+pub mod signature;
 pub mod state;
 pub mod verdict;

@@ -32,6 +32,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "queues", description = "Where jobs wait"),
         (name = "schedules", description = "What makes a job at every fire time"),
         (name = "calendars", description = "Days on which schedules rest"),
+        (name = "signing", description = "What calls are signed with, and why one does not verify"),
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),

@@ -24,7 +24,7 @@ pub struct Kind {
     pub retryable: bool,
 }
 
-const fn kind(
+pub(super) const fn kind(
     (code, status, retryable): (&'static str, u16, bool),
     title: &'static str,
     hint: &'static str,
@@ -105,6 +105,8 @@ pub const KINDS: &[Kind] = &[
         "A schedule uses the calendar",
         "Take the calendar out of the schedule's exclude first, or empty its dates.",
     ),
+    super::signing::KEY_MISSING,
+    super::signing::CONFLICT,
     kind(
         ("idempotency-key-in-flight", 409, true),
         "The first request with this key is still at work",
@@ -283,6 +285,8 @@ impl From<Error> for Problem {
             Error::ConditionFailed { current } => {
                 Self::new("version-conflict", detail).with(|more| more.current_etag = Some(current))
             }
+            Error::SecretKeyMissing => Self::new("secret-key-missing", detail),
+            Error::SigningConflict(_) => Self::new("signing-secret-conflict", detail),
             Error::BadRunToken => Self::new("bad-run-token", detail),
             Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
                 .with(|more| more.cancel_requested = Some(cancel_requested)),
@@ -371,6 +375,8 @@ mod tests {
             (Error::KeyMissing, "idempotency-key-missing"),
             (Error::ConditionMissing, "precondition-required"),
             (Error::ConditionFailed { current: "\"1\"".into() }, "version-conflict"),
+            (Error::SecretKeyMissing, "secret-key-missing"),
+            (Error::SigningConflict("x"), "signing-secret-conflict"),
             (Error::BadRunToken, "bad-run-token"),
             (Error::StaleRun { cancel_requested: true }, "stale-run"),
             (Error::Busy("x".into()), "database-unavailable"),

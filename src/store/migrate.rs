@@ -28,6 +28,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "schedules",
         text: include_str!("../../migrations/0002_schedules.sql"),
     },
+    Migration {
+        version: 3,
+        name: "secrets",
+        text: include_str!("../../migrations/0003_secrets.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -22,6 +22,7 @@ pub mod migrate;
 pub mod queues;
 pub mod runs;
 pub mod schedules;
+pub mod secrets;
 pub mod settings;
 pub mod shards;
 pub mod sweep;

@@ -31,6 +31,8 @@ pub(super) enum Subject {
     NewSchedule,
     /// A calendar that nobody uses.
     Calendar,
+    /// The current signing secret of the team.
+    Signing,
     /// The run of a job that is running.
     Run,
     /// The same, with the token of its callback URL in the query.
@@ -130,6 +132,23 @@ fn of_schedules(operation: &Operation) -> Recipe {
             acts(Act::Write, Subject::Calendar, Some(body))
         }
         "deleteCalendar" => Recipe { status: 204, ..acts(Act::Write, Subject::Calendar, None) },
+        _ => of_signing(operation),
+    }
+}
+
+fn of_signing(operation: &Operation) -> Recipe {
+    let manages = |subject, body, status| Recipe { act: Some(Act::Manage), subject, body, status };
+    match operation.id.as_str() {
+        "createSigningSecret" => {
+            manages(Subject::Nothing, Some(json!({"queue": fresh_name()})), 201)
+        }
+        "listSigningSecrets" => manages(Subject::Nothing, None, 200),
+        "rotateSigningSecret" => manages(Subject::Signing, Some(json!({"overlap_ms": 0})), 201),
+        "revokeSigningSecret" => manages(Subject::Signing, None, 204),
+        "verifyCall" => {
+            let body = Some(json!({"headers": {"webhook-id": "job_1"}, "body": "{}"}));
+            Recipe { act: Some(Act::Read), ..manages(Subject::Nothing, body, 200) }
+        }
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -163,6 +182,7 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             assert_eq!(acme.put(&format!("/v1/calendars/{name}"), &json!({})).await.status, 200);
             (name, String::new())
         }
+        Subject::Signing => (signing_secret(&acme).await, String::new()),
         Subject::Run => {
             let id = acme.enqueue(Value::Null).await;
             (api.claim(&id).await.to_string(), String::new())
@@ -177,6 +197,15 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
     let fill = |part: &str| if part.starts_with('{') { id.clone() } else { part.to_owned() };
     let path: Vec<_> = operation.path.split('/').map(fill).collect();
     format!("{}{query}", path.join("/"))
+}
+
+/// The id of the team's current signing secret, made if there is none.
+async fn signing_secret(acme: &Caller<'_>) -> String {
+    acme.post("/v1/signing/secrets", &json!({})).await;
+    let list = acme.get("/v1/signing/secrets").await.json;
+    let all = list["data"].as_array().unwrap();
+    let current = all.iter().find(|one| one["state"] == "current" && one["queue"].is_null());
+    current.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 /// A name that no other schedule or calendar of these tests has.

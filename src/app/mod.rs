@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod edge;
 pub mod migrate;
 pub mod parts;
+pub mod secrets;
 pub mod serve;
 pub mod stop;
 pub mod trial;

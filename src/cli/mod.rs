@@ -6,6 +6,7 @@ pub mod healthcheck;
 pub mod schedules;
 pub mod token;
 pub mod told;
+pub mod verify;
 
 use std::path::PathBuf;
 
@@ -44,6 +45,11 @@ pub enum Command {
     /// Prove the audit log
     #[command(subcommand)]
     Audit(Audit),
+    /// Say why a captured call verifies with a signing secret or not; asks no server
+    Verify(verify::Verify),
+    /// Change the key that secrets in the database are encrypted with
+    #[command(subcommand)]
+    Secrets(Secrets),
     /// Show or check the settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -93,6 +99,14 @@ pub enum Migrate {
     Status,
 }
 
+/// `axle secrets`.
+#[derive(Debug, Subcommand)]
+pub enum Secrets {
+    /// Seal everything anew with the first key of `AXLE_SECRET_KEY`; then the others can go. Exit
+    /// status 1 if something could not be
+    Rewrap,
+}
+
 /// `axle token`.
 #[derive(Args, Debug)]
 pub struct Token {
@@ -137,7 +151,9 @@ pub enum ConfigCommand {
 /// Reads the command line. The second value holds the settings given as flags.
 pub fn parse() -> (Command, clap::ArgMatches) {
     let mut grammar = Cli::command();
-    for name in ["serve", "dev", "migrate", "token", "config", "doctor", "healthcheck", "audit"] {
+    let with_settings =
+        ["serve", "dev", "migrate", "token", "secrets", "config", "doctor", "healthcheck", "audit"];
+    for name in with_settings {
         grammar = grammar.mut_subcommand(name, |command| {
             let global = config::flags().into_iter().map(|flag| flag.global(true));
             command.args(global)

@@ -85,6 +85,7 @@ macro_rules! id {
 
 id!(JobId, "job_", "The identity of a job. Text form: `job_` and 26 characters.");
 id!(ScheduleId, "sch_", "The identity of a schedule. Text form: `sch_` and 26 characters.");
+id!(SigningId, "sgn_", "The identity of a signing secret. Text form: `sgn_` and 26 characters.");
 
 impl JobId {
     /// The smallest id that a job created at `at` or later can have: for `since` and `until`.

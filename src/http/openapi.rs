@@ -33,6 +33,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "schedules", description = "What makes a job at every fire time"),
         (name = "calendars", description = "Days on which schedules rest"),
         (name = "access", description = "Who may ask, and who did what: API keys, tokens, the audit log"),
+        (name = "signing", description = "What calls are signed with, and why one does not verify"),
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),

@@ -38,6 +38,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "limits",
         text: include_str!("../../migrations/0004_limits.sql"),
     },
+    Migration {
+        version: 5,
+        name: "secrets",
+        text: include_str!("../../migrations/0005_secrets.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

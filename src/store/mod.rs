@@ -26,6 +26,7 @@ pub mod queues;
 pub mod rounds;
 pub mod runs;
 pub mod schedules;
+pub mod secrets;
 pub mod settings;
 pub mod shards;
 pub mod sweep;

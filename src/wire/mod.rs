@@ -16,6 +16,7 @@ pub mod queue;
 pub mod request;
 pub mod run;
 pub mod schedule;
+pub mod signing;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;

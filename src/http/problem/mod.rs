@@ -24,7 +24,7 @@ pub struct Kind {
     pub retryable: bool,
 }
 
-const fn kind(
+pub(super) const fn kind(
     (code, status, retryable): (&'static str, u16, bool),
     title: &'static str,
     hint: &'static str,
@@ -111,6 +111,8 @@ pub const KINDS: &[Kind] = &[
         "Take the calendar out of the schedule's exclude first, or empty its dates.",
     ),
     kind(("key-ended", 409, false), "The key has ended", "Make a new one: POST /v1/keys."),
+    super::signing::KEY_MISSING,
+    super::signing::CONFLICT,
     kind(
         ("idempotency-key-in-flight", 409, true),
         "The first request with this key is still at work",
@@ -295,6 +297,8 @@ impl From<Error> for Problem {
             Error::ConditionFailed { current } => {
                 Self::new("version-conflict", detail).with(|more| more.current_etag = Some(current))
             }
+            Error::SecretKeyMissing => Self::new("secret-key-missing", detail),
+            Error::SigningConflict(_) => Self::new("signing-secret-conflict", detail),
             Error::BadRunToken => Self::new("bad-run-token", detail),
             Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
                 .with(|more| more.cancel_requested = Some(cancel_requested)),

@@ -33,6 +33,8 @@ pub(super) enum Subject {
     Calendar,
     /// An API key.
     Key,
+    /// The current signing secret of the team.
+    Signing,
     /// The run of a job that is running.
     Run,
     /// The same, with the token of its callback URL in the query.
@@ -151,6 +153,23 @@ fn of_access(operation: &Operation) -> Recipe {
             let body = json!({"jti": fresh_name(), "expires_at": "2027-01-01T00:00:00Z"});
             manages(Subject::Nothing, Some(body), 204)
         }
+        _ => of_signing(operation),
+    }
+}
+
+fn of_signing(operation: &Operation) -> Recipe {
+    let manages = |subject, body, status| Recipe { act: Some(Act::Manage), subject, body, status };
+    match operation.id.as_str() {
+        "createSigningSecret" => {
+            manages(Subject::Nothing, Some(json!({"queue": fresh_name()})), 201)
+        }
+        "listSigningSecrets" => manages(Subject::Nothing, None, 200),
+        "rotateSigningSecret" => manages(Subject::Signing, Some(json!({"overlap_ms": 0})), 201),
+        "revokeSigningSecret" => manages(Subject::Signing, None, 204),
+        "verifyCall" => {
+            let body = Some(json!({"headers": {"webhook-id": "job_1"}, "body": "{}"}));
+            Recipe { act: Some(Act::Read), ..manages(Subject::Nothing, body, 200) }
+        }
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -189,6 +208,7 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             let made = acme.post("/v1/keys", &body).await;
             (made.json["id"].as_str().unwrap().to_owned(), String::new())
         }
+        Subject::Signing => (signing_secret(&acme).await, String::new()),
         Subject::Run => {
             let id = acme.enqueue(Value::Null).await;
             (api.claim(&id).await.to_string(), String::new())
@@ -203,6 +223,15 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
     let fill = |part: &str| if part.starts_with('{') { id.clone() } else { part.to_owned() };
     let path: Vec<_> = operation.path.split('/').map(fill).collect();
     format!("{}{query}", path.join("/"))
+}
+
+/// The id of the team's current signing secret, made if there is none.
+async fn signing_secret(acme: &Caller<'_>) -> String {
+    acme.post("/v1/signing/secrets", &json!({})).await;
+    let list = acme.get("/v1/signing/secrets").await.json;
+    let all = list["data"].as_array().unwrap();
+    let current = all.iter().find(|one| one["state"] == "current" && one["queue"].is_null());
+    current.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 /// A name that no other schedule or calendar of these tests has.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod headers;
+mod interop;
 mod keys;
 mod leaks;
 mod load;

@@ -65,7 +65,7 @@ pub struct Made {
     pub signing: Signing,
     /// The secret.
     pub secret: SigningSecret,
-    /// From when on every call that is sent has its signature.
+    /// Calls that are stamped later have its signature, whatever process makes them.
     pub signs_from: DateTime<Utc>,
 }
 

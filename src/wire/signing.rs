@@ -115,8 +115,8 @@ pub struct NewSigningView {
     /// The secret, `whsec_…`: shown this once. Null in the answer to a repeat of the request.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub secret: Option<String>,
-    /// From then on every call that is sent has its signature, from whatever process: only then may a
-    /// target stop to take the old one.
+    /// Every call whose `webhook-timestamp` is later has its signature, from whatever process: only
+    /// then may a target stop to take the old one.
     #[schema(format = DateTime)]
     pub signs_from: String,
 }

@@ -87,7 +87,7 @@ fn every_metric_is_one_of_the_program() {
 #[tokio::test]
 async fn the_readmes_jobs_and_its_target_succeed() {
     let readme = read("README.md");
-    let target = script(&readme, "python", "python3").await;
+    let target = script(&readme, "python", "python3");
     jobs_succeed(&readme, target).await;
 }
 
@@ -120,12 +120,12 @@ async fn the_target_in_rust_succeeds() {
 /// Runs the target of docs/targets.md in this language.
 async fn verified_target_succeeds(language: &str, program: &str) {
     let text = section(&read("docs/targets.md"), language);
-    let target = script(&text, language, program).await;
+    let target = script(&text, language, program);
     jobs_succeed(&text, target).await;
 }
 
 /// The one target that `text` shows in `language`, ready to be run.
-async fn script(text: &str, language: &str, program: &str) -> Shown {
+fn script(text: &str, language: &str, program: &str) -> Shown {
     let [target] = blocks(text, language).try_into().expect("one target in this language");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("target"), target).unwrap();

@@ -78,17 +78,50 @@ impl Why {
 
     /// What happened and what to do, for people.
     pub fn detail(&self) -> String {
-        match self {
-            Self::Missing(name) => format!("the header {name} is missing: was the call signed, and do all its headers reach this code?"),
-            Self::Malformed(name, what) => format!("the header {name} {what}"),
-            Self::Stale(seconds) => format!("the signature is right, and {seconds} s old: an old call was sent again, or this clock is wrong"),
-            Self::Ahead(seconds) => format!("the signature is right, and its time lies {seconds} s ahead: this clock is wrong"),
-            Self::WrongSecret => "the body is the one that was sent, and no signature was made with this secret: it is another team's, another queue's, or an old one; or webhook-id or webhook-timestamp was altered".to_owned(),
-            Self::ChangedBody => "the call was signed over another body: something between altered it".to_owned(),
-            Self::Rewritten(how) => format!("the body was parsed and written again: the signature is right for the same content {how}; verify the raw bytes before parsing them"),
-            Self::NoMatch => "no signature fits: it was made with another secret, or the body, webhook-id or webhook-timestamp was altered".to_owned(),
-            Self::RunHeaders => "webhook-signature is right and Axle-Signature is not: Axle-Job-Id, Axle-Run-Id or Axle-Fence was altered".to_owned(),
-        }
+        let words = match self {
+            Self::Missing(name) => {
+                return format!(
+                    "the header {name} is missing: was the call signed, and do all its headers \
+                     reach this code?"
+                );
+            }
+            Self::Malformed(name, what) => return format!("the header {name} {what}"),
+            Self::Stale(seconds) => {
+                return format!(
+                    "the signature is right, and {seconds} s old: an old call was sent again, or \
+                     this clock is wrong"
+                );
+            }
+            Self::Ahead(seconds) => {
+                return format!(
+                    "the signature is right, and its time lies {seconds} s ahead: this clock is \
+                     wrong"
+                );
+            }
+            Self::Rewritten(how) => {
+                return format!(
+                    "the body was parsed and written again: the signature is right for the same \
+                     content {how}; verify the raw bytes before parsing them"
+                );
+            }
+            Self::WrongSecret => {
+                "the body is the one that was sent, and none of the secrets has signed it: it was \
+                 another team's, another queue's or an old one; or webhook-id or \
+                 webhook-timestamp was altered"
+            }
+            Self::ChangedBody => {
+                "the call was signed over another body: something between altered it"
+            }
+            Self::NoMatch => {
+                "no signature fits: it was made with another secret, or the body, webhook-id or \
+                 webhook-timestamp was altered"
+            }
+            Self::RunHeaders => {
+                "webhook-signature is right and Axle-Signature is not: Axle-Job-Id, Axle-Run-Id or \
+                 Axle-Fence was altered"
+            }
+        };
+        words.to_owned()
     }
 }
 

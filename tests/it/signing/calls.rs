@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{SECRETS, make, place, rotate, signatures, text};
+use crate::support::api::Api;
 use crate::support::engine::{With, principal};
 use crate::support::rig::{PATH, Rig};
 use crate::support::target::{PATIENCE, Script, ok, status};
@@ -191,4 +192,21 @@ async fn rotations_at_the_same_time_leave_one_current_secret() {
     let (_, list) = rig.ask(Method::GET, SECRETS).await;
     let current = list["data"].as_array().unwrap().iter().filter(|one| one["state"] == "current");
     assert_eq!(current.count(), 1, "{list}");
+}
+
+#[tokio::test]
+async fn b133_a_secret_is_shown_once_also_to_a_request_that_is_repeated() {
+    let api = Api::start().await;
+    let acme = api.as_team("acme").header("idempotency-key", "make-1");
+    let first = acme.post(SECRETS, &json!({})).await;
+    let again = acme.post(SECRETS, &json!({})).await;
+    assert_eq!((first.status, again.status), (201, 201), "{}", again.text);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let secret = text(&first.json["secret"]);
+    assert_eq!((&again.json["id"], &again.json["secret"]), (&first.json["id"], &Value::Null));
+    let kept = "SELECT string_agg(encode(body, 'escape'), ' ') FROM idempotency";
+    let kept: String = api.engine.db.ask(kept).await.get(0);
+    assert!(kept.contains("signs_from") && !kept.contains(&secret), "{kept}");
+    let list = api.as_team("acme").get(SECRETS).await;
+    assert!(!list.text.contains(&secret) && list.text.contains("secret:"), "{}", list.text);
 }

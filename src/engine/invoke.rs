@@ -11,24 +11,23 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method};
 use url::Url;
 
 use super::guard::{Guard, refusal_in};
-use super::run_token;
+use super::outgoing::{ours, secret_headers};
 use super::settle::{News, Report};
 use super::{Ctx, clock, signers};
 use crate::domain::egress::Refusal;
 use crate::domain::headers::check_one;
-use crate::domain::job::{Completion, SecretHeader};
+use crate::domain::job::Completion;
 use crate::domain::retry::retry_after;
 use crate::domain::run::{Response, RunError};
 use crate::domain::target_url;
 use crate::domain::verdict::Outcome;
 use crate::store::live::{Acceptance, Claimed};
-use crate::store::runs;
 use crate::telemetry::metrics as names;
 
 /// How much of an answer's body is kept.
@@ -169,74 +168,6 @@ async fn request<'a>(
 
 fn forbidden(refusal: &Refusal) -> (Outcome, RunError) {
     (Outcome::Forbidden, RunError::new("target_forbidden", refusal.to_string()))
-}
-
-/// The headers whose values are secret, opened here and nowhere else.
-fn secret_headers(ctx: &Ctx, job: &Claimed) -> Result<Vec<(HeaderName, HeaderValue)>, RunError> {
-    let target = &job.spec.target;
-    let origin = target.origin().unwrap_or_default();
-    let open = |header: &SecretHeader| {
-        let SecretHeader::Sealed { name, sealed, .. } = header else {
-            return Err("it is not sealed".to_owned());
-        };
-        let vault = ctx.limits.vault.as_ref().ok_or("AXLE_SECRET_KEY is not set")?;
-        let opened = vault.header(&job.team, &origin, (name, sealed));
-        let value = opened.map_err(|why| why.to_string())?;
-        let unfit = "it is no header";
-        let mut value = HeaderValue::from_str(value.expose()).or(Err(unfit))?;
-        value.set_sensitive(true);
-        Ok((HeaderName::from_bytes(name.as_bytes()).or(Err(unfit))?, value))
-    };
-    let named = |header: &SecretHeader| {
-        let told = |why| format!("the secret header {} cannot be sent: {why}", header.name());
-        open(header).map_err(|why| RunError::new("secret", told(why)))
-    };
-    target.secret_headers.iter().map(named).collect()
-}
-
-/// The headers of conventions 2.6 that every call has.
-async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, String)> {
-    let instant = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Micros, true);
-    let name = HeaderName::from_static;
-    let bodiless = matches!(job.spec.target.method.as_str(), "GET" | "HEAD");
-    let framing = match job.payload.is_empty() {
-        true if bodiless => None,
-        // Said, because servers that read by it are common; the client leaves it out.
-        true => Some((name("content-length"), "0".to_owned())),
-        false => Some((name("content-type"), job.spec.content_type.clone())),
-    };
-    let mut headers = vec![
-        (name("webhook-id"), job.run.job.to_string()),
-        (name("webhook-timestamp"), now.timestamp().to_string()),
-        (name("axle-job-id"), job.run.job.to_string()),
-        (name("axle-run-id"), job.run.to_string()),
-        (name("axle-attempt"), job.spent.attempt.to_string()),
-        (name("axle-max-attempts"), job.spec.retry.max_attempts().to_string()),
-        (name("axle-fence"), job.run.fence.to_string()),
-        (name("axle-due-at"), instant(job.first_due_at)),
-        (
-            name("axle-deadline"),
-            instant(clock::after(now, Duration::from_millis(job.spec.timeout_ms))),
-        ),
-        (name("axle-callback-url"), run_token::callback_url(ctx, job.run)),
-    ];
-    headers.extend(framing);
-    if let Some((schedule, fire_at)) = job.fire {
-        headers.push((name("axle-schedule-id"), schedule.to_string()));
-        headers.push((name("axle-fire-at"), instant(fire_at)));
-    }
-    if job.run.fence > 1 {
-        match runs::previous(&ctx.store, job.run.job).await {
-            Ok(Some((status, error))) => {
-                headers.extend(status.map(|s| (name("axle-previous-status"), s.to_string())));
-                headers.extend(error.map(|e| (name("axle-previous-error"), ascii(&e.message))));
-            }
-            Ok(None) => {}
-            // They are a courtesy; the call is not.
-            Err(error) => tracing::debug!(%error, run = %job.run, "no previous outcome"),
-        }
-    }
-    headers
 }
 
 /// What a target answered.
@@ -409,10 +340,4 @@ fn kept_headers(headers: &HeaderMap) -> std::collections::BTreeMap<String, Strin
 
 fn is(headers: &HeaderMap, name: &str, value: &str) -> bool {
     headers.get(name).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
-}
-
-/// Text as a header can carry it.
-fn ascii(text: &str) -> String {
-    let plain = |c: char| if c.is_ascii_graphic() { c } else { ' ' };
-    text.chars().take(300).map(plain).collect::<String>().trim().to_owned()
 }

@@ -25,6 +25,7 @@ pub mod journal;
 pub mod keys;
 pub mod moves;
 pub mod once;
+mod outgoing;
 pub mod place;
 pub mod puller;
 pub mod queues;

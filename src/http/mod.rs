@@ -13,7 +13,10 @@ pub mod fires;
 pub mod health;
 pub mod jobs;
 pub mod keys;
+pub mod kinds;
 mod list;
+pub mod login;
+pub mod members;
 pub mod moves;
 pub mod openapi;
 pub mod preview;
@@ -21,6 +24,7 @@ pub mod problem;
 pub mod queues;
 pub mod runs;
 pub mod schedules;
+pub mod teams;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -112,6 +116,26 @@ fn access_operations(cfg: &mut ServiceConfig<'_>) {
         .service(keys::revoke_token)
         .service(audit::list_audit)
         .service(audit::export_audit);
+    team_operations(cfg);
+}
+
+fn team_operations(cfg: &mut ServiceConfig<'_>) {
+    cfg.service(teams::create_team)
+        .service(teams::list_teams)
+        .service(teams::get_team)
+        .service(teams::change_team)
+        .service(teams::suspend_team)
+        .service(teams::unsuspend_team)
+        .service(members::list_members)
+        .service(members::get_member)
+        .service(members::put_member)
+        .service(members::remove_member)
+        .service(members::invite)
+        .service(members::accept_invitation)
+        .service(login::log_in)
+        .service(login::refresh)
+        .service(login::logout)
+        .service(login::change_password);
 }
 
 fn schedule_operations(cfg: &mut ServiceConfig<'_>) {

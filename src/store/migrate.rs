@@ -33,6 +33,7 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "people",
         text: include_str!("../../migrations/0003_people.sql"),
     },
+    Migration { version: 4, name: "teams", text: include_str!("../../migrations/0004_teams.sql") },
 ];
 
 /// One line of `axle migrate status`.

@@ -12,6 +12,7 @@ use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::invoke::Invoker;
+use axle::engine::login::Signer;
 use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
@@ -78,7 +79,7 @@ impl Engine {
             wake: Wake::default(),
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
-            access: Access::default(),
+            access: Access::new(Some(signer())),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }
@@ -177,6 +178,11 @@ impl Engine {
     }
 }
 
+/// Signs the tokens of people with the secret that the tests' API verifies with.
+fn signer() -> Signer {
+    Signer { secret: super::api::SECRET.to_vec(), issuer: None, audience: None }
+}
+
 /// Somebody of a team.
 pub fn principal(team: &str, role: Role) -> Principal {
     Principal {
@@ -184,6 +190,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         subject: Subject::parse("tester").unwrap(),
         role,
         kind: Kind::Token,
+        installation_admin: false,
         via: Via::default(),
     }
 }

@@ -4,11 +4,11 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LINT := $(TARGET)/lint
 
-FUZZ := cron ical timetable
+FUZZ := cron ical timetable target header
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test check fmt fuzz bench bench-quick openapi lint-deploy clean setup toolchain
+.PHONY: help dev test check deny fmt fuzz bench bench-quick openapi lint-deploy clean setup toolchain
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,16 +21,20 @@ test: toolchain ## run all tests; they start their own PostgreSQL
 	@.ci/setup test
 	$(CARGO) test --locked
 
-check: toolchain ## formatting, the house rules, lints and docs, each with warnings denied
+check: toolchain deny ## formatting, the house rules, dependencies, lints and docs, each with warnings denied
 	$(CARGO) fmt --check
 	$(CARGO) test --locked --test tidy
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
 
+deny: toolchain ## what may come into the program: licences, sources, banned crates (deny.toml)
+	@.ci/setup deny $(LINT)
+	PATH="$(abspath $(LINT))/bin:$$PATH" $(CARGO) deny --locked check --hide-inclusion-graph bans licenses sources
+
 fmt: toolchain ## format the code
 	$(CARGO) fmt
 
-fuzz: ## look for inputs that break schedules, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
+fuzz: ## look for inputs that break schedules or the guard, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
 	{ echo "make fuzz needs a nightly compiler: rustup toolchain install nightly"; exit 1; }
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || \

@@ -1,8 +1,9 @@
 //! Axle: an HTTP job queue and scheduler on PostgreSQL. This page is the map of the house.
 //!
 //! A *job* is one piece of work: call this target with this payload, now or then, and see it
-//! through. Each attempt is a *run*. Jobs are registered over HTTP, kept in PostgreSQL, claimed by
-//! *pullers*, and settled when the target has answered or called back.
+//! through. Each attempt is a *run*. Jobs are registered over HTTP, or made by a *schedule* at each of
+//! its fire times, kept in PostgreSQL, claimed by *pullers*, and settled when the target has answered
+//! or called back.
 //!
 //! # Rooms
 //!
@@ -18,7 +19,7 @@
 //! | [`engine`] | the verbs, one function per use case; the only room where decisions have effects |
 //! | [`store`] | the only room that speaks SQL; one statement per file, named like its function |
 //! | [`wire`] | the API's documents, read field by field and written plain |
-//! | [`domain`] | pure: ids, the state machine, retries, verdicts; no async, no I/O, no clock |
+//! | [`domain`] | pure: ids, the state machine, retries, verdicts, the times of schedules; no async, no I/O, no clock |
 //! | [`config`] | the only reader of the environment |
 //! | [`telemetry`] | logs and the names of metrics |
 //! | [`dev`] | a private PostgreSQL and a demo target, for `axle dev` and the tests |
@@ -31,11 +32,20 @@
 //! `RETRY_WAIT`, or out of `live` into `done`, with one row of `runs`, in one transaction. A callback
 //! (`engine::callbacks`) and a silence (`engine::sweep`) go through the same settle.
 //!
+//! # How a schedule fires
+//!
+//! `engine::fire` sleeps until the next slot of any shard, locks what is due there (`SKIP LOCKED`), asks
+//! [`domain::schedule`] which slots make a job, and writes rows of `fires`, jobs and the schedule's
+//! next slot in one transaction. Owners' verbs (`engine::schedules`, `trigger`, `backfill`) take the
+//! same lock and write through the same `engine::fire::batch`; `engine::turns` lets waiting jobs go.
+//!
 //! # What always holds
 //!
 //! - A job is in `live` or in `done`, never in both, never in neither.
 //! - [`domain::state::MOVES`] lists every legal move; each is one guarded statement that names the
 //!   state it leaves and, for a run, its fence. A test compares table and database.
+//! - A fire's identity is (schedule, nominal time), a primary key: a slot makes one job, and every slot
+//!   up to a schedule's `accounted_until` has its row.
 //! - A run's identity is (job, fence). News of a run that is not the current one changes nothing.
 //! - The database's clock decides what is due; a host's wall clock decides nothing.
 //! - Every hot statement names one shard and writes one table; rows are locked in id order.

@@ -4,3 +4,4 @@
 pub mod checks;
 #[path = "../../src/domain/mod.rs"]
 pub mod domain;
+pub mod guard_checks;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
+use super::parts;
 use crate::config::{Config, JwtAlgorithm, JwtKey};
 use crate::engine::auth::{AuthSettings, KeyAlgorithm, KeySource, Verifier};
 use crate::http::Auth;
@@ -20,7 +21,8 @@ pub fn from_config(config: &Config) -> anyhow::Result<Auth> {
             algorithm: algorithm.unwrap_or(KeyAlgorithm::Rs256),
         },
         Some(JwtKey::JwksUrl(url)) => {
-            KeySource::Jwks { url: url.parse().context("jwt_jwks_url")?, algorithm }
+            let url = url.parse().context("jwt_jwks_url")?;
+            KeySource::Jwks { url, algorithm, guard: parts::guard(config) }
         }
         None => bail!(
             "the API needs a key to know its callers: set one of AXLE_JWT_SECRET (at least 32 \

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    audit, auth, dev, doctor, first, migrate, no_database, parts, settings, settings_for_dev,
+    audit, auth, dev, doctor, edge, first, migrate, no_database, parts, settings, settings_for_dev,
     with_database,
 };
 use crate::bench;
@@ -86,8 +86,9 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
 fn check(config: &Config) -> ExitCode {
     let database = if config.database_url.is_empty() { Err(no_database()) } else { Ok(()) };
     let callers = if config.roles.api { auth::from_config(config).map(drop) } else { Ok(()) };
+    let edge = edge::from_config(config, system_now()).map(drop);
     let mut code = ExitCode::SUCCESS;
-    for wrong in [database, callers].into_iter().filter_map(Result::err) {
+    for wrong in [database, callers, edge].into_iter().filter_map(Result::err) {
         complain(&format!("{wrong:#}"));
         code = ExitCode::FAILURE;
     }
@@ -99,9 +100,13 @@ fn check(config: &Config) -> ExitCode {
 
 async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
     let config = with_database(flags)?;
+    if config.allow_private_targets {
+        tracing::warn!("{}", parts::OPEN);
+    }
     let api = if config.roles.api {
         let auth = auth::from_config(&config)?;
-        Some((bind(config.listen, "the API")?, auth))
+        let edge = edge::from_config(&config, system_now())?;
+        Some((bind(config.listen, "the API")?, auth, edge))
     } else {
         None
     };

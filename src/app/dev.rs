@@ -13,7 +13,7 @@ use crate::cli::Dev;
 use crate::config::{self, Config, Roles, Secret, mask_url};
 use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
-use crate::http::Auth;
+use crate::http::{Auth, Edge};
 
 /// How the folders of databases that are gone at the end begin.
 const SCRATCH: &str = "axle-dev-";
@@ -34,6 +34,11 @@ pub async fn run(mut config: Config, options: &Dev, is_named: bool) -> anyhow::R
     config.listen = api.local_addr()?;
     config.admin_listen = admin.local_addr()?;
     config.roles = Roles::ALL;
+    // On loopback there is nobody between to hide from.
+    (config.tls_cert, config.tls_key) = (None, None);
+    // Targets under development are on this machine, and so is the demo's.
+    config.allow_private_targets = true;
+    config.target_allow.extend(config.listen.to_string().parse());
     let (cluster, scratch) = database(&mut config, options, is_named).await?;
     let served = run_on(&config, options, (api, admin), &stop).await;
     if let Some(cluster) = cluster {
@@ -54,8 +59,12 @@ async fn run_on(
 ) -> anyhow::Result<()> {
     migrate::up(config).await.context("bringing the schema up to date")?;
     let auth = Auth::Loopback(developer()?);
-    let launch =
-        Launch { api: Some((api, auth)), admin, extra: Some(demo::routes), notice: Duration::ZERO };
+    let launch = Launch {
+        api: Some((api, auth, Edge::default())),
+        admin,
+        extra: Some(demo::routes),
+        notice: Duration::ZERO,
+    };
     let base = parts::public_url(config);
     let serving = serve::serve(config, launch, stop);
     tokio::pin!(serving);

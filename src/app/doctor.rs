@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{auth, parts};
+use super::{auth, edge, parts};
 use crate::config::Config;
+use crate::engine::clock::system_now;
 use crate::engine::invoke::Invoker;
 use crate::store::{self, Store, migrate};
 
@@ -25,9 +26,13 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
     let tokens = auth::from_config(config).map(|_| "a key is set".to_owned());
     if config.roles.api {
         say("callers", tokens.map_err(|error| format!("{error:#}")));
+        say("TLS", edge::examine(config, system_now()));
     }
-    let client = Invoker::new(&parts::public_url(config));
+    let guard = parts::guard(config);
+    let client = Invoker::new(&parts::public_url(config), &guard);
     say("HTTP client", client.map(|_| "ready".into()).map_err(|error| error.to_string()));
+    let closed = "closed, save what target_allow names".to_owned();
+    say("targets", if guard.is_open() { Err(parts::OPEN.to_owned()) } else { Ok(closed) });
     let url = parts::public_url(config);
     let reachable = config.public_url.is_some();
     say(

@@ -7,6 +7,7 @@ pub mod auth;
 pub mod command;
 pub mod dev;
 pub mod doctor;
+pub mod edge;
 pub mod first;
 pub mod migrate;
 pub mod parts;

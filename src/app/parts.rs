@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 use tokio::time::{Instant, sleep};
 
 use crate::config::Config;
+use crate::domain::egress::Egress;
 use crate::engine::login::Signer;
-use crate::engine::{Access, Clock, Ctx, Limits, Wake, every::back_off};
+use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -45,6 +46,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         public_url: public_url(config),
         callback_key,
         default_time_zone: config.default_time_zone.clone(),
+        guard: guard(config),
     };
     Ok(Ctx {
         store,
@@ -64,6 +66,25 @@ fn signer(config: &Config) -> Option<Signer> {
         audience: config.jwt_audience.clone(),
     })
 }
+
+/// What may be called. The listeners are those of this process; others run elsewhere, and are met by
+/// what their addresses are.
+pub fn guard(config: &Config) -> Guard {
+    let api = config.roles.api.then_some(config.listen);
+    let egress = Egress {
+        allow: config.target_allow.clone(),
+        deny: config.target_deny.clone(),
+        allow_private: config.allow_private_targets,
+        own: api.into_iter().chain([config.admin_listen]).collect(),
+        ..Egress::default()
+    };
+    Guard::new(egress, config.egress_proxy.clone())
+}
+
+/// What an operator should know who has opened private addresses to every caller.
+pub const OPEN: &str = "allow_private_targets is on: whoever may register a job can make Axle call \
+                        this machine and its private networks; name what is needed in target_allow \
+                        instead";
 
 /// An answered registration is durable only as far as the database is (trust.md section 2).
 async fn warn_of_durability(store: &Store) -> anyhow::Result<()> {
@@ -99,7 +120,9 @@ async fn await_schema(store: &Store) -> anyhow::Result<()> {
 
 /// Where targets reach the API: as set, or the address that it listens on.
 pub fn public_url(config: &Config) -> String {
-    config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)))
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    let here = || format!("{scheme}://{}", reachable(config.listen));
+    config.public_url.clone().unwrap_or_else(here)
 }
 
 /// An address to connect to, for one to listen on: a wildcard becomes loopback.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::stop::Stop;
-use super::{admin, parts};
+use super::{admin, edge, parts};
 use crate::config::Config;
 use crate::engine::every::{every, never};
 use crate::engine::fire::Firing;
@@ -21,14 +21,14 @@ use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
 use crate::engine::{Ctx, Error, random, sweep};
-use crate::http::{self, Api, Auth, Extra};
+use crate::http::{self, Api, Auth, Edge, Extra};
 use crate::store::migrate;
 use crate::telemetry::metrics as names;
 
 /// What is particular to one process.
 pub struct Launch {
     /// The API's listener, if it has that role.
-    pub api: Option<(TcpListener, Auth)>,
+    pub api: Option<(TcpListener, Auth, Edge)>,
     /// The admin listener.
     pub admin: TcpListener,
     /// Routes beside the API.
@@ -75,11 +75,13 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
         start_sweep(config, &ctx, &tasks, stop);
     }
     let api = match launch.api {
-        Some((listener, auth)) => {
+        Some((listener, auth, met)) => {
             // Before anybody is answered: what was revoked is refused from the first request on.
             ctx.access.refresh(&ctx).await.context("reading the revoked tokens")?;
             start_access(&ctx, &tasks, stop);
-            let api = Api { ctx: ctx.clone(), auth, require_key: config.require_idempotency_key };
+            edge::allow_files(config.max_connections);
+            let require_key = config.require_idempotency_key;
+            let api = Api { ctx: ctx.clone(), auth, require_key, edge: Arc::new(met) };
             let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
             let grace = config.shutdown_grace.as_secs();
             let server = http::serve(listener, api, launch.extra, (cores, grace))?;
@@ -175,7 +177,8 @@ fn start_puller(
     tasks: &TaskTracker,
     stop: &Stop,
 ) -> anyhow::Result<Pulling> {
-    let invoker = Invoker::new(&ctx.limits.public_url).context("the HTTP client")?;
+    let invoker =
+        Invoker::new(&ctx.limits.public_url, &ctx.limits.guard).context("the HTTP client")?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{host}-{:08x}", random::bits() >> 32);
     let puller =

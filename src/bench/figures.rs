@@ -39,13 +39,11 @@ pub(super) enum What {
     SlotLatenessP50,
     /// The same.
     SlotLatenessP99,
-    /// From one slot of many schedules until the last of their jobs exists.
-    SlotMade,
-    /// Until the last of them has arrived.
+    /// From one slot of many schedules until the last of their jobs has arrived.
     SlotArrived,
     /// The API meanwhile.
     SlotApiP99,
-    /// The same as `SlotMade` beside many schedules that are not due, by that without them.
+    /// The same as `SlotArrived` beside many schedules that are not due.
     SlotBeside,
     /// CPU of an enqueue, by who spends it.
     EnqueueApiCpu,
@@ -108,12 +106,9 @@ impl What {
             Self::Early => ("early", "delayed: received before due", "jobs"),
             Self::SlotLatenessP50 => ("slot_lateness_p50", "schedule: slot → received, p50", "ms"),
             Self::SlotLatenessP99 => ("slot_lateness_p99", "schedule: slot → received, p99", "ms"),
-            Self::SlotMade => ("slot_made", "1,000 schedules in a slot: all jobs exist", "ms"),
             Self::SlotArrived => ("slot_arrived", "1,000 schedules in a slot: all received", "ms"),
             Self::SlotApiP99 => ("slot_api_p99", "meanwhile: reading a schedule, p99", "ms"),
-            Self::SlotBeside => {
-                ("slot_beside", "beside 100,000 schedules not due: all jobs exist", "ms")
-            }
+            Self::SlotBeside => ("slot_beside", "the same beside 100,000 that are not due", "ms"),
             Self::EnqueueApiCpu => ("enqueue_cpu_api", "CPU of 1,000 single enqueues: API", "s"),
             Self::EnqueuePostgresCpu => {
                 ("enqueue_cpu_postgres", "CPU of 1,000 single enqueues: PostgreSQL", "s")

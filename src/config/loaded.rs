@@ -103,6 +103,7 @@ impl Loaded {
         let mut problems = std::mem::take(&mut sources.problems);
         problems.extend(jwt_problem(&config, &origins));
         problems.extend(listen_problem(&config));
+        problems.extend(tls_problem(&origins));
         if !problems.is_empty() {
             return Err(ConfigError { problems });
         }
@@ -185,6 +186,16 @@ fn listen_problem(config: &Config) -> Option<String> {
     let Config { listen, admin_listen, .. } = config;
     let same = listen == admin_listen && listen.port() != 0;
     same.then(|| format!("admin_listen: {listen} is also listen; they must differ"))
+}
+
+/// With half a pair the API would not be what its operator thinks it is.
+fn tls_problem(origins: &Origins) -> Option<String> {
+    let (given, missing) = match (origins.get("tls_cert"), origins.get("tls_key")) {
+        (Some(origin), None) => (format!("tls_cert ({origin})"), "tls_key"),
+        (None, Some(origin)) => (format!("tls_key ({origin})"), "tls_cert"),
+        (None, None) | (Some(_), Some(_)) => return None,
+    };
+    Some(format!("{given}: given without {missing}; TLS needs both"))
 }
 
 /// Whoever can alter an unencrypted key set on its way can sign any token.

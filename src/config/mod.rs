@@ -3,14 +3,16 @@
 //! One table (`settings.rs`) names every setting; flags, variables, keys of the TOML file,
 //! defaults, help, `axle config show` and the README's table all derive from it. The order is
 //! flag, environment, file, default. Everything is checked as a whole, and every mistake is
-//! reported at once. This room opens nothing but the files that hold settings, and uses no other room but `domain`, which
-//! knows the time zones.
+//! reported at once. This room opens nothing but the files that hold settings, and uses no other room
+//! but `domain`, which knows time zones and targets.
 
+mod edge;
 mod kind;
 mod loaded;
 mod nearest;
 mod parse;
 mod person;
+mod read;
 mod remote;
 mod secret;
 mod settings;
@@ -34,6 +36,8 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
+use crate::domain::egress::Pattern;
+use crate::domain::proxy::Proxies;
 use sources::Sources;
 
 /// What a process was told, typed and within its bounds. `settings.rs` says what each field means.
@@ -87,6 +91,24 @@ pub struct Config {
     pub log: String,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// Connections to the API per process, at most.
+    pub max_connections: usize,
+    /// The API's certificate chain: a PEM file, or its text.
+    pub tls_cert: Option<String>,
+    /// Its private key: a PEM file, or its text.
+    pub tls_key: Option<Secret>,
+    /// The reverse proxies whose word about a caller's address is taken.
+    pub trusted_proxies: Proxies,
+    /// The origins of pages that may call the API from a browser.
+    pub cors_origins: Vec<String>,
+    /// What may be called although it is private.
+    pub target_allow: Vec<Pattern>,
+    /// What is never called.
+    pub target_deny: Vec<Pattern>,
+    /// Whether everybody may call private addresses.
+    pub allow_private_targets: bool,
+    /// The proxy that all calls go through.
+    pub egress_proxy: Option<String>,
 }
 
 /// The defaults of the table. A test compares the two, field by field.
@@ -117,6 +139,15 @@ impl Default for Config {
             jwt_audience: None,
             log: "info".to_owned(),
             log_format: LogFormat::Auto,
+            max_connections: 4096,
+            tls_cert: None,
+            tls_key: None,
+            trusted_proxies: Proxies::default(),
+            cors_origins: Vec::new(),
+            target_allow: Vec::new(),
+            target_deny: Vec::new(),
+            allow_private_targets: false,
+            egress_proxy: None,
         }
     }
 }

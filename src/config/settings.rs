@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-
+use super::edge;
 use super::kind::Kind;
+use super::read::{log_filter, places, postgres_url, public_key, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
-use crate::domain::schedule::zone::zone;
 
 /// One setting.
 pub(super) struct Setting {
@@ -323,38 +322,61 @@ pub(super) const SETTINGS: &[Setting] = &[
             },
         },
     },
+    edge::MAX_CONNECTIONS,
+    edge::TLS_CERT,
+    edge::TLS_KEY,
+    edge::TRUSTED_PROXIES,
+    edge::CORS_ORIGINS,
+    Setting {
+        key: "target_allow",
+        env: "AXLE_TARGET_ALLOW",
+        flag: Some("target-allow"),
+        default: None,
+        secret: false,
+        meaning: "What may be called although it is private, or on a port that is refused",
+        kind: Kind::Own {
+            name: "PLACES",
+            form: PLACES,
+            set: |config, text| {
+                config.target_allow = places(text)?;
+                Ok(())
+            },
+        },
+    },
+    Setting {
+        key: "target_deny",
+        env: "AXLE_TARGET_DENY",
+        flag: Some("target-deny"),
+        default: None,
+        secret: false,
+        meaning: "What is never called, whatever else is allowed",
+        kind: Kind::Own {
+            name: "PLACES",
+            form: PLACES,
+            set: |config, text| {
+                config.target_deny = places(text)?;
+                Ok(())
+            },
+        },
+    },
+    Setting {
+        key: "allow_private_targets",
+        env: "AXLE_ALLOW_PRIVATE_TARGETS",
+        flag: Some("allow-private-targets"),
+        default: Some("false"),
+        secret: false,
+        meaning: "Whether everybody may call this machine and private networks; `axle dev` sets it",
+        kind: Kind::Switch(|config| &mut config.allow_private_targets),
+    },
+    Setting {
+        key: "egress_proxy",
+        env: "AXLE_EGRESS_PROXY",
+        flag: Some("egress-proxy"),
+        default: None,
+        secret: false,
+        meaning: "The HTTP proxy that all calls go through; names of targets are resolved there",
+        kind: Kind::Url(|config| &mut config.egress_proxy),
+    },
 ];
 
-fn postgres_url(text: &str) -> Result<String, String> {
-    let schemes = ["postgres://", "postgresql://"];
-    if schemes.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
-        return Ok(text.to_owned());
-    }
-    Err("it does not begin with postgres:// and a place".to_owned())
-}
-
-/// The zones are those that schedules know, so that a setting that is taken can be computed with.
-fn time_zone(text: &str) -> Result<String, String> {
-    match zone(text, "#") {
-        Ok(zone) => Ok(zone.name().to_owned()),
-        Err(invalid) => Err(invalid.0.into_iter().map(|fault| fault.detail).collect()),
-    }
-}
-
-fn public_key(text: &str) -> Result<String, String> {
-    if text.contains("PRIVATE KEY-----") {
-        return Err("it is a private key, which only the issuer of tokens should have".to_owned());
-    }
-    if !text.trim_start().starts_with("-----BEGIN ") || !text.contains("PUBLIC KEY-----") {
-        return Err("it is not a public key".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-fn log_filter(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    EnvFilter::try_new(text).map_err(|error| error.to_string())?;
-    Ok(text.to_owned())
-}
+const PLACES: &str = "a list such as `10.1.0.0/16,billing.internal,*.corp.example,10.2.0.7:5432`";

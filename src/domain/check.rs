@@ -6,38 +6,16 @@ use super::invalid::Invalid;
 use super::job::{Due, NewJob, Target};
 use super::queue::is_queue_name;
 use super::retry::RetryPolicy;
+use super::{headers, target_url};
 
 /// Longest of a name, a unique key, an owner.
 const TEXT_LIMIT: usize = 255;
-/// Longest target URL; what common servers and proxies take.
-const URL_LIMIT: usize = 2_048;
-/// Most headers on a target.
-const HEADER_COUNT: usize = 64;
-/// Longest header value.
-const HEADER_VALUE_LIMIT: usize = 4_096;
 /// Most tags on a job.
 const TAG_COUNT: usize = 16;
 /// The longest span of any kind: one year, in milliseconds (bug B075).
 pub const YEAR_MS: u64 = 31_536_000_000;
 /// Methods that a target may be called with.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers that are ours to set, or that would change how the request is framed (RFC 9110 7.6.1).
-const RESERVED: [&str; 14] = [
-    "host",
-    "content-length",
-    "content-type",
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-    "user-agent",
-];
 
 impl NewJob {
     /// Every value that cannot be accepted, with pointers below `at` (`#`, or `#/jobs/3`).
@@ -104,7 +82,7 @@ impl NewJob {
 
 /// A payload's media type becomes a header; also used when it is changed.
 pub fn check_content_type(faults: &mut Invalid, at: &str, content_type: &str) {
-    if !is_header_value(content_type) || content_type.len() > TEXT_LIMIT {
+    if !headers::is_value(content_type) || content_type.len() > TEXT_LIMIT {
         let detail = "must be a media type of at most 255 visible ASCII characters";
         faults.add(format!("{at}/content_type"), "out-of-range", detail);
     }
@@ -158,62 +136,12 @@ fn check_target(faults: &mut Invalid, at: &str, target: &Target) {
         let detail = format!("must be one of {}, got {:?}", METHODS.join(", "), target.method);
         faults.add(format!("{at}/target/method"), "out-of-range", detail);
     }
-    if target.headers.len() > HEADER_COUNT {
-        let detail = format!("at most {HEADER_COUNT} headers, got {}", target.headers.len());
-        faults.add(format!("{at}/target/headers"), "too-many", detail);
-    }
-    for (name, value) in &target.headers {
-        check_header(faults, &format!("{at}/target/headers/{}", escape(name)), name, value);
-    }
+    headers::check(faults, &format!("{at}/target/headers"), &target.headers);
 }
 
 fn check_url(faults: &mut Invalid, at: &str, text: &str) {
-    if text.len() > URL_LIMIT {
-        faults.add(at, "out-of-range", format!("must have at most {URL_LIMIT} characters"));
-        return;
-    }
-    // The parser would drop or escape them in silence, and call something else than what stands
-    // there (bug B123).
-    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        faults.add(
-            at,
-            "malformed",
-            "must not hold spaces or control characters; percent-encode them",
-        );
-        return;
-    }
-    match url::Url::parse(text) {
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            let detail = format!("the scheme must be http or https, got {:?}", url.scheme());
-            faults.add(at, "out-of-range", detail);
-        }
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            let detail = "must not carry a user or password; use a header of the target instead";
-            faults.add(at, "out-of-range", detail);
-        }
-        Ok(_) => {}
-        Err(error) => {
-            let detail = format!("must be an absolute http or https URL: {error}");
-            faults.add(at, "malformed", detail);
-        }
-    }
-}
-
-fn check_header(faults: &mut Invalid, at: &str, name: &str, value: &str) {
-    let lower = name.to_ascii_lowercase();
-    if !is_token(name) || name.len() > TEXT_LIMIT {
-        faults.add(at, "malformed", "a header name must be a token (RFC 9110 section 5.6.2)");
-    } else if RESERVED.contains(&lower.as_str())
-        || lower.starts_with("webhook-")
-        || lower.starts_with("axle-")
-    {
-        let hint = if lower == "content-type" { "; use content_type" } else { "" };
-        faults.add(at, "reserved", format!("{name} is set by Axle and cannot be given{hint}"));
-    } else if !is_header_value(value) || value.len() > HEADER_VALUE_LIMIT {
-        let detail = format!(
-            "a header value must be at most {HEADER_VALUE_LIMIT} visible ASCII characters or spaces"
-        );
-        faults.add(at, "malformed", detail);
+    if let Err(flaw) = target_url::parse(text) {
+        faults.add(at, flaw.code, flaw.detail);
     }
 }
 
@@ -230,18 +158,6 @@ fn check_span(faults: &mut Invalid, at: &str, value: u64, low: u64, high: u64) {
         let detail = format!("must be {low} to {high} milliseconds, got {value}");
         faults.add(at, "out-of-range", detail);
     }
-}
-
-/// A token (RFC 9110 section 5.6.2).
-fn is_token(name: &str) -> bool {
-    let special = b"!#$%&'*+-.^_`|~";
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || special.contains(&b))
-}
-
-fn is_header_value(value: &str) -> bool {
-    !value.is_empty()
-        && value.trim() == value
-        && value.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
 }
 
 /// A key inside a JSON Pointer (RFC 6901 section 3).

@@ -135,6 +135,8 @@ pub enum Reason {
     TargetUnreachable,
     /// The target said that no retry can help.
     NoRetry,
+    /// This installation does not call the target.
+    TargetForbidden,
     /// The start deadline passed first.
     Expired,
     /// Three runs in a row went silent.
@@ -146,10 +148,11 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::RetriesExhausted,
         Self::TargetUnreachable,
         Self::NoRetry,
+        Self::TargetForbidden,
         Self::Expired,
         Self::LeaseLost,
         Self::ByUser,
@@ -162,6 +165,7 @@ impl Reason {
             Self::RetriesExhausted => "retries_exhausted",
             Self::TargetUnreachable => "target_unreachable",
             Self::NoRetry => "no_retry",
+            Self::TargetForbidden => "target_forbidden",
             Self::Expired => "expired",
             Self::LeaseLost => "lease_lost",
             Self::ByUser => "by_user",

@@ -3,8 +3,12 @@
 //! Pure: no async, no I/O, no SQL, no HTTP, no clock and no randomness of its own (both are passed
 //! in). Every other room may use this one; it uses none.
 
+pub mod address;
 pub mod audit;
+pub mod block;
 pub mod check;
+pub mod egress;
+pub mod headers;
 pub mod id;
 pub mod invalid;
 pub mod job;
@@ -12,10 +16,12 @@ pub mod key;
 pub mod next_step;
 pub mod person;
 pub mod principal;
+pub mod proxy;
 pub mod queue;
 pub mod retry;
 pub mod run;
 pub mod schedule;
 pub mod state;
+pub mod target_url;
 pub mod team;
 pub mod verdict;

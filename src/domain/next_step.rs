@@ -84,6 +84,7 @@ fn failed(job: &Job) -> String {
         Some(Reason::NoRetry) => {
             format!("the target said that no retry can help ({})", last_error(job))
         }
+        Some(Reason::TargetForbidden) => format!("no call was made: {}", last_error(job)),
         Some(Reason::Expired) => "it did not start before its start_deadline".into(),
         Some(Reason::LeaseLost) => "three runs in a row went silent".into(),
         Some(Reason::ByUser | Reason::Superseded) | None => "it failed".into(),

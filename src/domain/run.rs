@@ -62,7 +62,7 @@ impl RunState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError {
     /// The kind, for machines and statistics: `http_status`, `timeout`, `connect`, `dns`, `tls`,
-    /// `reset`, `lost`, `reported` …
+    /// `target_forbidden`, `reset`, `lost`, `reported` …
     pub class: String,
     /// One sentence for people, at most [`MESSAGE_LIMIT`] bytes.
     pub message: String,

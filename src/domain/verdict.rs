@@ -23,6 +23,8 @@ pub enum Outcome {
     TimedOut,
     /// The call failed before the target had the request: no name, no route, refused, no TLS.
     Unreached,
+    /// The guard refuses the target: no call was made, and none will be.
+    Forbidden,
     /// Neither the puller nor the target was heard of in time.
     Lost,
 }
@@ -62,7 +64,7 @@ impl Outcome {
     pub const fn run_state(self) -> RunState {
         match self {
             Self::Succeeded => RunState::Success,
-            Self::Failed { .. } | Self::Unreached => RunState::Failed,
+            Self::Failed { .. } | Self::Unreached | Self::Forbidden => RunState::Failed,
             Self::TimedOut => RunState::Timeout,
             Self::Lost => RunState::Lost,
         }
@@ -74,7 +76,7 @@ impl Outcome {
             Self::Succeeded => "success",
             Self::Failed { .. } => "failed",
             Self::TimedOut => "timeout",
-            Self::Unreached => "dispatch_failed",
+            Self::Unreached | Self::Forbidden => "dispatch_failed",
             Self::Lost => "lost",
         }
     }
@@ -91,6 +93,7 @@ pub fn decide(policy: &RetryPolicy, spent: Spent, outcome: Outcome, random: f64)
         }
         Outcome::TimedOut => again(policy, Spent { lost: 0, ..spent }, None, random),
         Outcome::Unreached => unreached(policy, spent, random),
+        Outcome::Forbidden => Verdict::Fail(Reason::TargetForbidden),
         Outcome::Lost if spent.lost + 1 >= LOST_LIMIT => Verdict::Fail(Reason::LeaseLost),
         Outcome::Lost => again(policy, Spent { lost: spent.lost + 1, ..spent }, None, random),
     }
@@ -181,6 +184,8 @@ mod tests {
         let policy =
             RetryPolicy { max_retries: 0, max_dispatch_retries: 0, ..RetryPolicy::default() };
         assert_eq!(play(&policy, &[FAILED]).1, Some(Verdict::Fail(Reason::RetriesExhausted)));
+        let forbidden = play(&RetryPolicy::default(), &[Outcome::Forbidden]);
+        assert_eq!(forbidden, (vec![], Some(Verdict::Fail(Reason::TargetForbidden))));
         let unreached = play(&policy, &[Outcome::Unreached]).1;
         assert_eq!(unreached, Some(Verdict::Fail(Reason::TargetUnreachable)));
     }

@@ -37,6 +37,11 @@ impl Agenda {
         found
     }
 
+    /// Whether we know of something due in this shard.
+    pub fn is_due(&self, shard: Shard, now: DateTime<Utc>) -> bool {
+        self.dues.get(&shard).is_some_and(|due_at| *due_at <= now)
+    }
+
     /// Takes out every shard that has something due.
     pub fn take_due(&mut self, now: DateTime<Utc>) -> Vec<Shard> {
         std::iter::from_fn(|| {

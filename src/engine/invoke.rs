@@ -1,10 +1,11 @@
 //! Calling a target. Whatever happens is news of the run, never an error of ours: a refused
-//! connection and a 500 are facts about the target.
+//! connection and a 500 are facts about the target. What the guard refuses is not called.
 //!
 //! One timeout covers connect to last byte; of the answer a bounded part is kept and the rest is
 //! not read; redirects are not followed; nothing is decompressed. So a target that hangs, drips or
 //! never ends costs one permit for one timeout, and no memory.
 
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
@@ -12,14 +13,19 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, SecondsFormat, Utc};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, redirect};
+use reqwest::{Client, Method};
+use url::Url;
 
+use super::guard::{Guard, refusal_in};
 use super::run_token;
 use super::settle::{News, Report};
 use super::{Ctx, clock};
+use crate::domain::egress::Refusal;
+use crate::domain::headers::check_one;
 use crate::domain::job::Completion;
 use crate::domain::retry::retry_after;
 use crate::domain::run::{Response, RunError};
+use crate::domain::target_url;
 use crate::domain::verdict::Outcome;
 use crate::store::live::{Acceptance, Claimed};
 use crate::store::runs;
@@ -42,30 +48,46 @@ const BODY_PATIENCE: Duration = Duration::from_secs(1);
 const IDLE_PER_HOST: usize = 128;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The HTTP client that targets are called with.
+/// The HTTP clients that targets are called with.
 #[derive(Clone, Debug)]
 pub struct Invoker {
+    guard: Guard,
     client: Client,
+    /// For the ports that rules of the guard name.
+    by_port: BTreeMap<u16, Client>,
 }
 
 impl Invoker {
-    /// A client that follows no redirect, uses no proxy and decompresses nothing.
-    pub fn new(public_url: &str) -> Result<Self, super::Error> {
+    /// Clients of the guard, which follow no redirect and decompress nothing.
+    pub fn new(public_url: &str, guard: &Guard) -> Result<Self, super::Error> {
         super::auth::install_crypto();
         let agent = format!("Axle/{} (+{public_url})", env!("CARGO_PKG_VERSION"));
-        let client = Client::builder()
-            .user_agent(agent)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_max_idle_per_host(IDLE_PER_HOST)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(Duration::from_secs(20))
-            .http2_keep_alive_timeout(Duration::from_secs(10))
-            .build()
-            .map_err(|error| super::Error::Broken(format!("no HTTP client: {error}")))?;
-        Ok(Self { client })
+        let client = |port| {
+            let client = guard
+                .client(port)?
+                .user_agent(&agent)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .pool_max_idle_per_host(IDLE_PER_HOST)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .tcp_nodelay(true)
+                .http2_keep_alive_interval(Duration::from_secs(20))
+                .http2_keep_alive_timeout(Duration::from_secs(10));
+            client.build()
+        };
+        let all = || -> Result<_, reqwest::Error> {
+            let by_port = guard.ports().into_iter().map(|port| Ok((port, client(Some(port))?)));
+            Ok((client(None)?, by_port.collect::<Result<_, _>>()?))
+        };
+        let (client, by_port) =
+            all().map_err(|error| super::Error::Broken(format!("no HTTP client: {error}")))?;
+        Ok(Self { guard: guard.clone(), client, by_port })
+    }
+
+    /// The client for a URL that may be called.
+    fn client_of(&self, url: &Url) -> Result<&Client, Refusal> {
+        self.guard.admit(url)?;
+        let own = url.port_or_known_default().and_then(|port| self.by_port.get(&port));
+        Ok(own.unwrap_or(&self.client))
     }
 }
 
@@ -77,12 +99,12 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
         Completion::Response => limit,
         Completion::Callback => limit.min(ACCEPT_TIMEOUT),
     };
-    let request = match request(ctx, invoker, &job).await {
+    let (client, request) = match request(ctx, invoker, &job).await {
         Ok(request) => request,
-        Err(error) => return ended(&job, Report::bare(Outcome::Unreached, Some(error))),
+        Err((outcome, error)) => return ended(&job, Report::bare(outcome, Some(error))),
     };
     let sent_at = ctx.clock.now();
-    let call = tokio::time::timeout(limit, call(invoker, request, spec.completion)).await;
+    let call = tokio::time::timeout(limit, call(client, request, spec.completion)).await;
     let now = ctx.clock.now();
     metrics::histogram!(names::DISPATCH_DURATION, "target_kind" => "http")
         .record(clock::until(sent_at, now).as_secs_f64());
@@ -100,7 +122,8 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
         }
     };
     // What could not reach the target was never sent.
-    report.sent_at = (report.outcome != Outcome::Unreached).then_some(sent_at);
+    let unsent = matches!(report.outcome, Outcome::Unreached | Outcome::Forbidden);
+    report.sent_at = (!unsent).then_some(sent_at);
     ended(&job, report)
 }
 
@@ -108,17 +131,23 @@ fn ended(job: &Claimed, report: Report) -> News {
     News::Ended { run: job.run, policy: job.spec.retry.clone(), report: Box::new(report) }
 }
 
-/// What is sent, built in full before the clock of the call starts.
-async fn request(
+/// What is sent and by which client, all ready before the clock of the call starts. It was checked
+/// when the job was registered; what does not pass now, or cannot be sent, never will.
+async fn request<'a>(
     ctx: &Ctx,
-    invoker: &Invoker,
+    invoker: &'a Invoker,
     job: &Claimed,
-) -> Result<reqwest::Request, RunError> {
-    let wrong = |error: &dyn StdError| RunError::new("request", chain(error));
+) -> Result<(&'a Client, reqwest::Request), (Outcome, RunError)> {
+    let never = Outcome::Failed { retryable: false, retry_after: None };
+    let unfit = |text: String| (never, RunError::new("request", text));
+    let wrong = |error: &dyn StdError| unfit(chain(error));
     let spec = &job.spec;
+    let url = target_url::parse(&spec.target.url).map_err(|flaw| unfit(flaw.detail))?;
+    let client = invoker.client_of(&url).map_err(|refusal| forbidden(&refusal))?;
     let method = Method::from_bytes(spec.target.method.as_bytes()).map_err(|e| wrong(&e))?;
     let mut headers = HeaderMap::with_capacity(spec.target.headers.len() + 12);
     for (name, value) in &spec.target.headers {
+        check_one(name, value).map_err(|(_, detail)| unfit(detail))?;
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| wrong(&e))?;
         headers.append(name, HeaderValue::from_str(value).map_err(|e| wrong(&e))?);
     }
@@ -126,13 +155,12 @@ async fn request(
     for (name, value) in ours(ctx, job, now).await {
         headers.insert(name, HeaderValue::from_str(&value).map_err(|e| wrong(&e))?);
     }
-    invoker
-        .client
-        .request(method, &spec.target.url)
-        .headers(headers)
-        .body(job.payload.clone())
-        .build()
-        .map_err(|e| wrong(&e))
+    let request = client.request(method, url).headers(headers).body(job.payload.clone()).build();
+    Ok((client, request.map_err(|e| wrong(&e))?))
+}
+
+fn forbidden(refusal: &Refusal) -> (Outcome, RunError) {
+    (Outcome::Forbidden, RunError::new("target_forbidden", refusal.to_string()))
 }
 
 /// The headers of conventions 2.6. `webhook-signature` and `Axle-Signature` take their place here
@@ -190,11 +218,11 @@ enum Answer {
 }
 
 async fn call(
-    invoker: &Invoker,
+    client: &Client,
     request: reqwest::Request,
     completion: Completion,
 ) -> Result<Answer, reqwest::Error> {
-    let mut response = invoker.client.execute(request).await?;
+    let mut response = client.execute(request).await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     // A target that runs longer than an answer may take says so by itself.
@@ -269,6 +297,10 @@ fn answered(status: u16, headers: &HeaderMap, response: Response, now: DateTime<
 
 /// A call that broke: before the target had the request it is charged to the dispatch budget.
 fn broken(error: &reqwest::Error) -> Report {
+    if let Some(refusal) = refusal_in(error) {
+        let (outcome, error) = forbidden(refusal);
+        return Report::bare(outcome, Some(error));
+    }
     let text = chain(error);
     let reached = !error.is_connect();
     let class = if reached {
@@ -276,10 +308,10 @@ fn broken(error: &reqwest::Error) -> Report {
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "reset",
             Some(_) | None => "protocol",
         }
+    } else if error.is_dns() {
+        "dns"
     } else if error.is_timeout() {
         "connect_timeout"
-    } else if text.contains("dns error") {
-        "dns"
     } else if is_tls(error) {
         "tls"
     } else {

@@ -45,6 +45,7 @@ pub async fn create(
     render: impl Fn(&Registered) -> Kept,
 ) -> Result<Answer<Registered>, Error> {
     allow(who, Act::Write)?;
+    ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     let now = ctx.clock.now();
     let reject = new.on_duplicate == OnDuplicate::Reject;
     let work = async |session: &crate::store::Session| {
@@ -72,6 +73,12 @@ pub async fn create_batch(
     render: impl Fn(&Vec<Item>) -> Kept,
 ) -> Result<Answer<Vec<Item>>, Error> {
     allow(who, Act::Write)?;
+    let admit = |(place, item): (usize, Result<NewJob, Invalid>)| {
+        let new = item?;
+        ctx.limits.guard.admit_target(&new.spec.target, &format!("#/jobs/{place}"))?;
+        Ok(new)
+    };
+    let items: Vec<Result<NewJob, Invalid>> = items.into_iter().enumerate().map(admit).collect();
     if mode == Batch::Atomic {
         let faults: Vec<_> =
             items.iter().filter_map(|item| item.as_ref().err()).flat_map(|e| e.0.clone()).collect();

@@ -1,8 +1,9 @@
 //! The verbs, one function per use case; the only room where decisions have effects.
 //!
-//! Owners ask through `jobs` and `queues`, targets through `callbacks`; a puller runs `claim` →
-//! `invoke` → `settle`; `sweep` ends what went silent. All of them go through the same guarded
-//! statements and, where a run ends, through the same `settle`.
+//! Owners ask through `jobs`, `queues` and `schedules`, targets through `callbacks`; a puller runs
+//! `claim` → `invoke` → `settle`; `fire` makes the jobs of schedules; `sweep` ends what went silent.
+//! All of them go through the same guarded statements and, where a run ends, through the same
+//! `settle`.
 
 pub mod access;
 pub mod audit;
@@ -15,6 +16,7 @@ pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod guard;
 pub mod health;
 pub mod hint;
 pub mod invitations;
@@ -33,6 +35,7 @@ pub mod queues;
 pub mod random;
 pub mod refusal;
 pub mod register;
+pub mod rounds;
 pub mod run_token;
 pub mod schedules;
 pub mod settle;
@@ -52,6 +55,7 @@ use crate::store::Store;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
+pub use guard::Guard;
 pub use refusal::Refusal;
 pub use wake::Wake;
 
@@ -87,4 +91,6 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
+    /// What may be called.
+    pub guard: Guard,
 }

@@ -13,12 +13,14 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::claim::Agenda;
 use super::invoke::{Invoker, invoke};
+use super::rounds::Rounds;
 use super::settle::{self, BATCH, News};
 use super::{Ctx, Error, clock, every};
 use crate::domain::id::{RunId, Shard};
-use crate::store::live::{self, Claimed};
+use crate::domain::principal::Team;
+use crate::store::live::{self, Claimed, Turn};
+use crate::store::rounds;
 use crate::telemetry::metrics as names;
 
 /// What one puller process holds.
@@ -29,8 +31,9 @@ pub struct Puller {
     name: String,
     invoker: Invoker,
     permits: Arc<Semaphore>,
-    agenda: Mutex<Agenda>,
+    rounds: Mutex<Rounds>,
     next_look: Mutex<Instant>,
+    rivalry: Mutex<Rivalry>,
     /// Runs that are claimed and not yet settled: their leases are renewed.
     held: Arc<Mutex<BTreeSet<RunId>>>,
     news: mpsc::Sender<News>,
@@ -38,10 +41,29 @@ pub struct Puller {
     stop: CancellationToken,
 }
 
+/// The looks at who has something due, while there is more of it than permits.
+#[derive(Default)]
+struct Rivalry {
+    /// When the last one ended, or when the backlog began; none while there is none.
+    since: Option<Instant>,
+    /// How long the last one took.
+    took: Duration,
+    /// Whether there were hints since: somebody may be new.
+    news: bool,
+    /// Where the next look goes on, if there are more teams than one can see.
+    below: Option<Team>,
+}
+
 /// How often every shard is looked at, hints or not.
 const LOOK_PERIOD: Duration = Duration::from_secs(2);
 /// A shard that said something was due and then gave nothing (another puller has it) rests so long.
 const REST: Duration = Duration::from_millis(500);
+/// While there is a backlog, how often to look who has something due; sooner after a hint.
+const RIVALS_PERIOD: Duration = Duration::from_millis(40);
+const RIVALS_AFTER_NEWS: Duration = Duration::from_millis(10);
+/// The pause between two of these looks is at least so many times as long as the last one took: many
+/// teams make them dear.
+const RIVALS_PAUSE: u32 = 4;
 /// When every permit was taken, how long to wait after one is free for more to become so: many
 /// small claims cost more than one larger.
 const GATHER: Duration = Duration::from_millis(2);
@@ -71,8 +93,9 @@ impl Puller {
             name,
             invoker,
             permits: Arc::new(Semaphore::new(concurrency)),
-            agenda: Mutex::default(),
+            rounds: Mutex::default(),
             next_look: Mutex::new(Instant::now()),
+            rivalry: Mutex::default(),
             held,
             news,
             tasks: tasks.clone(),
@@ -85,17 +108,21 @@ impl Puller {
         if self.permits.available_permits() == 0 {
             self.wait_for_permits().await;
         }
-        self.agenda().merge(self.ctx.wake.jobs().here.take());
         self.look().await?;
         while !self.stop.is_cancelled() {
+            self.hear();
             let now = self.ctx.clock.now();
             let free = self.permits.available_permits().min(BATCH);
             if free == 0 {
                 return Ok(Duration::ZERO);
             }
-            let shard = self.agenda().next_shard(now);
-            let Some(shard) = shard else { return Ok(self.pause(now)) };
-            self.claim(shard, free, now).await?;
+            self.look_at_rivals(now).await?;
+            let turn = self.rounds().next(now);
+            let Some((shard, start)) = turn else {
+                *self.rivalry() = Rivalry::default();
+                return Ok(self.pause(now));
+            };
+            self.claim((shard, start.as_ref()), free, now).await?;
         }
         Ok(Duration::ZERO)
     }
@@ -145,21 +172,50 @@ impl Puller {
         }
     }
 
+    /// Takes hints in.
+    fn hear(&self) {
+        let hints = self.ctx.wake.jobs().here.take();
+        if !hints.is_empty() {
+            self.rounds().merge(hints);
+            self.rivalry().news = true;
+        }
+    }
+
     /// Looks at every shard when it is time to.
     async fn look(&self) -> Result<(), Error> {
         let due = *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) <= Instant::now();
         if due {
             let dues = live::next_dues(&self.ctx.store).await?;
-            self.agenda().merge(dues.into_iter().collect());
+            self.rounds().merge(dues.into_iter().collect());
             let next = Instant::now() + LOOK_PERIOD;
             *self.next_look.lock().unwrap_or_else(PoisonError::into_inner) = next;
         }
         Ok(())
     }
 
+    /// Looks who has something due, when there has been a backlog for long enough.
+    async fn look_at_rivals(&self, now: DateTime<Utc>) -> Result<(), Error> {
+        let started = Instant::now();
+        let below = {
+            let mut rivalry = self.rivalry();
+            let period = if rivalry.news { RIVALS_AFTER_NEWS } else { RIVALS_PERIOD };
+            let pause = period.max(rivalry.took * RIVALS_PAUSE);
+            if started < *rivalry.since.get_or_insert(started) + pause {
+                return Ok(());
+            }
+            rivalry.below.take()
+        };
+        let seen = rounds::rivals(&self.ctx.store, now, below.as_ref()).await?;
+        self.rounds().saw(seen.due);
+        let since = Instant::now();
+        let (took, below) = (since - started, seen.below);
+        *self.rivalry() = Rivalry { since: Some(since), took, news: false, below };
+        Ok(())
+    }
+
     async fn claim(
         self: &Arc<Self>,
-        shard: Shard,
+        (shard, start): (Shard, Option<&Team>),
         free: usize,
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
@@ -167,8 +223,10 @@ impl Puller {
         let limit = i64::try_from(free).unwrap_or(1);
         let lease_until = clock::after(now, self.ctx.limits.lease);
         let session = self.ctx.store.session().await?;
+        let turn = Turn { start, passed_over: &[] };
+        let times = (now, lease_until);
         let (claimed, next) =
-            live::claim(&session, shard, (&self.name, limit), (now, lease_until)).await?;
+            live::claim(&session, shard, (&self.name, limit), times, turn).await?;
         drop(session);
         metrics::histogram!(names::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
         let count = claimed.len();
@@ -177,7 +235,11 @@ impl Puller {
         // Due, but not to be had: somebody else is at it.
         let rest = clock::after(now, REST);
         let next = next.map(|due| if count == 0 { due.max(rest) } else { due });
-        self.agenda().set(shard, next);
+        {
+            let mut rounds = self.rounds();
+            rounds.set(shard, next);
+            rounds.served(claimed.iter().map(|job| &job.team).chain(start));
+        }
         for job in claimed {
             let lag = clock::until(job.due_at, now).as_secs_f64();
             metrics::histogram!(names::SCHEDULE_LAG).record(lag);
@@ -209,7 +271,7 @@ impl Puller {
     fn pause(&self, now: DateTime<Utc>) -> Duration {
         let look = *self.next_look.lock().unwrap_or_else(PoisonError::into_inner);
         let look = look.saturating_duration_since(Instant::now());
-        self.agenda().earliest().map_or(look, |due| clock::until(now, due).min(look))
+        self.rounds().earliest().map_or(look, |due| clock::until(now, due).min(look))
     }
 
     fn hold(&self, run: RunId) {
@@ -220,8 +282,12 @@ impl Puller {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn agenda(&self) -> MutexGuard<'_, Agenda> {
-        self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rivalry(&self) -> MutexGuard<'_, Rivalry> {
+        self.rivalry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -231,7 +231,7 @@ impl Plan {
 
     fn finish(&mut self, live: &Live, run: RunId, state: State, reason: Option<Reason>) {
         let mut spent = live.spent;
-        if reason == Some(Reason::TargetUnreachable) {
+        if matches!(reason, Some(Reason::TargetUnreachable | Reason::TargetForbidden)) {
             // The last call did not reach the target either: it is charged to that budget.
             spent.attempt -= 1;
             spent.failures += 1;

@@ -114,7 +114,6 @@ async fn problem_page(code: web::Path<String>) -> Reply {
     Ok(HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "no-cache"))
-        .insert_header(("Content-Security-Policy", "default-src 'none'"))
         .body(page(kind)))
 }
 

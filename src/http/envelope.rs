@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::body::{BoxBody, MessageBody};
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
-};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 use tokio::time::Instant;
 
+use super::extract::{client_address, edge};
 use super::problem::Problem;
+use super::{cors, headers, server, watch};
 use crate::engine::random;
 use crate::telemetry::metrics as names;
 
@@ -33,10 +33,17 @@ pub async fn envelope(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let started = Instant::now();
+    let watch = watch::of(request.request());
+    if let Some(watch) = &watch {
+        watch.busy();
+    }
     let id = request_id(request.request());
     request.extensions_mut().insert(RequestId(id.as_str().into()));
     let path = request.path().to_owned();
-    let answer = next.call(request).await?.map_into_boxed_body();
+    let answer = match unasked(request.request()) {
+        Some(answer) => request.into_response(answer),
+        None => next.call(request).await?.map_into_boxed_body(),
+    };
     let error = match answer.response().error() {
         Some(error) => Some(shaped(error, &path, &id)),
         None => bare(&answer).map(|problem| problem.respond(&path, &id)),
@@ -47,7 +54,18 @@ pub async fn envelope(
     };
     dress(&mut answer, &id);
     report(&answer, started.elapsed(), &id);
+    // An answer that is still being made, such as a stream of events, keeps its connection.
+    let is_whole = answer.response().body().size() != BodySize::Stream;
+    if let Some(watch) = watch.filter(|_| is_whole) {
+        watch.idle();
+    }
     Ok(answer)
+}
+
+/// What needs no handler: a preflight, and what is too large to be looked at.
+fn unasked(request: &HttpRequest) -> Option<HttpResponse> {
+    let refused = server::check_head(request).err().map(HttpResponse::from_error);
+    refused.or_else(|| cors::preflight(request, &edge(request)?.origins))
 }
 
 /// The caller's id if it is 1 to 128 visible ASCII characters, else a new one.
@@ -79,16 +97,17 @@ fn bare(answer: &ServiceResponse<BoxBody>) -> Option<Problem> {
 }
 
 fn dress(answer: &mut ServiceResponse<BoxBody>, id: &str) {
-    let headers = answer.headers_mut();
+    let (request, answer) = (answer.request().clone(), answer.headers_mut());
     if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert(REQUEST_ID, id);
+        answer.insert(REQUEST_ID, id);
     }
-    if !headers.contains_key(CACHE_CONTROL) {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !answer.contains_key(CACHE_CONTROL) {
+        answer.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    let nosniff = HeaderName::from_static("x-content-type-options");
-    headers.insert(nosniff, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers::secure(answer);
+    if let Some(edge) = edge(&request) {
+        cors::share(request.headers(), answer, &edge.origins);
+    }
 }
 
 fn report(answer: &ServiceResponse<BoxBody>, took: Duration, id: &str) {
@@ -102,9 +121,10 @@ fn report(answer: &ServiceResponse<BoxBody>, took: Duration, id: &str) {
     .record(took.as_secs_f64());
     // The query is left out: a callback's holds its token.
     let (method, path) = (request.method(), request.path());
+    let client = client_address(request).map(tracing::field::display);
     if status >= 500 {
-        tracing::warn!(request_id = id, %method, path, status, ?took, "request");
+        tracing::warn!(request_id = id, %method, path, status, client, ?took, "request");
     } else {
-        tracing::debug!(request_id = id, %method, path, status, ?took, "request");
+        tracing::debug!(request_id = id, %method, path, status, client, ?took, "request");
     }
 }

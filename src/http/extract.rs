@@ -7,15 +7,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, IF_MATCH,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HeaderMap, IF_MATCH,
+    X_FORWARDED_FOR,
 };
 use actix_web::{FromRequest, HttpRequest, dev, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use super::envelope;
 use super::problem::Problem;
+use super::server::Edge;
 use crate::domain::key::KEY_PREFIX;
 use crate::domain::principal::{Principal, Via};
 use crate::domain::schedule::ical;
@@ -41,6 +44,8 @@ pub struct Api {
     pub auth: Auth,
     /// Whether creating needs an Idempotency-Key.
     pub require_key: bool,
+    /// How the listener meets those who connect.
+    pub edge: Arc<Edge>,
 }
 
 /// A known caller, and the engine it may ask.
@@ -165,7 +170,12 @@ impl FromRequest for Body {
             check_encoding(request.headers())?;
             let limit = body_limit(&request)?;
             check_length(request.headers(), limit)?;
-            Ok(Self(read(payload, limit).await?))
+            let within = api(&request)?.edge.bounds.body;
+            let Ok(body) = timeout(within, read(payload, limit)).await else {
+                let detail = format!("The body took longer than {} s.", within.as_secs_f32());
+                return Err(Problem::new("malformed-request", detail));
+            };
+            Ok(Self(body?))
         })
     }
 }
@@ -211,9 +221,20 @@ fn api(request: &HttpRequest) -> Result<&Api, Problem> {
     request.app_data::<web::Data<Api>>().map(|data| data.as_ref()).ok_or_else(missing)
 }
 
-/// Where the caller is.
-fn client_address(request: &HttpRequest) -> Option<IpAddr> {
-    request.peer_addr().map(|peer| peer.ip().to_canonical())
+/// How the listener meets those who connect; none where there is no API.
+pub(super) fn edge(request: &HttpRequest) -> Option<&Edge> {
+    request.app_data::<web::Data<Api>>().map(|api| api.edge.as_ref())
+}
+
+/// The address of who asks: of the connection or, behind a trusted proxy, what that says.
+pub fn client_address(request: &HttpRequest) -> Option<IpAddr> {
+    let peer = request.peer_addr()?.ip();
+    let values = |name| -> Vec<&str> {
+        // What is no text is no address either, and hides what stands to its left.
+        request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default()).collect()
+    };
+    let proxies = &edge(request)?.proxies;
+    Some(proxies.client(peer, &values(FORWARDED), &values(X_FORWARDED_FOR)))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Error> {

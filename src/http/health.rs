@@ -1,15 +1,20 @@
 //! The admin listener: liveness, readiness and metrics, on a thread and a runtime of their own, so
-//! that a check never waits behind work (conventions 2.11).
+//! that a check never waits behind work (conventions 2.11). It speaks no TLS and asks for no token.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
+use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use serde::Serialize;
 use tokio::time::timeout;
 
+use super::headers;
 use crate::engine::health::{Probe, check_database};
 
 /// What the admin listener needs.
@@ -27,6 +32,10 @@ pub struct Health {
 
 /// A check that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(1);
+/// For the head of a request.
+const HEAD: Duration = Duration::from_secs(5);
+/// Connections, at most: probes and scrapers are few.
+const CONNECTIONS: usize = 256;
 
 /// Serves until its handle is told to stop. To be called on a thread and runtime of its own.
 pub fn serve(listener: TcpListener, health: Health) -> std::io::Result<actix_web::dev::Server> {
@@ -37,11 +46,24 @@ pub fn serve(listener: TcpListener, health: Health) -> std::io::Result<actix_web
             .route("/startupz", web::get().to(started))
             .route("/readyz", web::get().to(ready))
             .route("/metrics", web::get().to(metrics))
+            .wrap(from_fn(dress))
     })
     .listen(listener)?
     .workers(1)
+    .max_connections(CONNECTIONS)
+    .client_request_timeout(HEAD)
     .disable_signals()
     .run())
+}
+
+async fn dress(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    let mut answer = next.call(request).await?;
+    headers::secure(answer.headers_mut());
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
 }
 
 async fn live() -> &'static str {

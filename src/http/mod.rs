@@ -5,15 +5,16 @@ pub mod acts;
 pub mod audit;
 pub mod calendars;
 pub mod callbacks;
+mod cors;
 pub mod cursor;
 pub mod docs;
 pub mod envelope;
 pub mod extract;
 pub mod fires;
+mod headers;
 pub mod health;
 pub mod jobs;
 pub mod keys;
-pub mod kinds;
 mod list;
 pub mod login;
 pub mod members;
@@ -24,14 +25,11 @@ pub mod problem;
 pub mod queues;
 pub mod runs;
 pub mod schedules;
+mod server;
 pub mod teams;
+mod watch;
 
-use std::net::TcpListener;
-use std::sync::Arc;
-
-use actix_web::dev::Server;
-use actix_web::middleware::from_fn;
-use actix_web::{App, HttpResponse, HttpServer, web};
+use actix_web::{App, HttpResponse};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -39,38 +37,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::engine::once::{Answer, Kept};
 pub use extract::{Api, Auth};
 use problem::Problem;
-
-/// Further routes of the process that are no part of the API: the demo target of `axle dev`.
-pub type Extra = fn(&mut web::ServiceConfig);
-
-/// Serves the API on `listener` with `workers` threads until its handle is told to stop. What is
-/// being answered then is answered, for at most `grace` seconds.
-pub fn serve(
-    listener: TcpListener,
-    api: Api,
-    extra: Option<Extra>,
-    (workers, grace): (usize, u64),
-) -> std::io::Result<Server> {
-    let document = Arc::new(document());
-    let routes = docs::Routes::of(&document);
-    let server = HttpServer::new(move || {
-        let (app, _) = App::new().into_utoipa_app().configure(operations).split_for_parts();
-        app.app_data(web::Data::new(api.clone()))
-            .app_data(web::Data::new(routes.clone()))
-            .configure(|cfg| docs::routes(cfg, &document))
-            .configure(|cfg| extra.into_iter().for_each(|routes| routes(cfg)))
-            .default_service(web::to(docs::nothing_here))
-            .wrap(from_fn(envelope::envelope))
-    });
-    Ok(server
-        .listen(listener)?
-        .workers(workers)
-        .disable_signals()
-        .shutdown_timeout(grace)
-        .client_request_timeout(std::time::Duration::from_secs(10))
-        .keep_alive(std::time::Duration::from_secs(75))
-        .run())
-}
+pub use server::{Bounds, Edge, Extra, serve};
 
 /// The OpenAPI document of exactly the routes that are served.
 pub fn document() -> OpenApi {

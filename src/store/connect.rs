@@ -72,7 +72,9 @@ impl Store {
                  -c idle_in_transaction_session_timeout={} {PLANNING}",
                 statement_timeout.as_millis(),
                 LOCK_TIMEOUT.min(statement_timeout).as_millis(),
-                (statement_timeout * 2).as_millis(),
+                // A process that fell asleep holds its locks for so long: by default for half the
+                // time within which a slot still counts as handled on time.
+                statement_timeout.as_millis(),
             ));
         if !settings.url.contains("sslmode") && !is_local(&config) {
             config.ssl_mode(SslMode::Require);

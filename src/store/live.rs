@@ -7,13 +7,15 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 use uuid::Uuid;
 
-use super::{Call, Error, Session, Store, sql};
+use super::{Call, Error, Session, Store, claimed, sql};
 use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
-use crate::domain::job::{NewJob, Spec};
+use crate::domain::job::NewJob;
 use crate::domain::principal::Team;
 use crate::domain::run::Progress;
 use crate::domain::state::State;
 use crate::domain::verdict::Spent;
+
+pub use super::claimed::{Claimed, Turn};
 
 /// A row of `live`, locked by the transaction that read it.
 #[derive(Clone, Debug)]
@@ -53,29 +55,6 @@ impl Live {
     pub fn run(&self) -> Option<RunId> {
         (self.state == State::Running).then_some(RunId { job: self.id, fence: self.fence })
     }
-}
-
-/// A claimed job: all that its run needs.
-#[derive(Debug)]
-pub struct Claimed {
-    /// The run.
-    pub run: RunId,
-    /// Whose it is.
-    pub team: Team,
-    /// Where it waited.
-    pub queue: String,
-    /// What it has used up, this attempt included.
-    pub spent: Spent,
-    /// When this run was due.
-    pub due_at: DateTime<Utc>,
-    /// When the job was due first.
-    pub first_due_at: DateTime<Utc>,
-    /// What to do.
-    pub spec: Spec,
-    /// What to send.
-    pub payload: Vec<u8>,
-    /// The schedule that made it, and the nominal fire time that it was made for.
-    pub fire: Option<(ScheduleId, DateTime<Utc>)>,
 }
 
 /// A run that its target has accepted.
@@ -151,29 +130,24 @@ pub async fn find_unique(
         .collect()
 }
 
-/// Claims up to `limit` due jobs of one shard for `puller` and, in the same round trip, looks when
-/// the next is due.
+/// Claims up to `limit` due jobs of one shard for `puller`, in rounds by team, and, in the same round
+/// trip, looks when the next is due.
 pub async fn claim(
     session: &Session,
     shard: Shard,
     (puller, limit): (&str, i64),
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+    turn: Turn<'_>,
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
-    let answers = session
-        .flight(
-            super::Bounds::Inside,
-            &[
-                Call::new(sql!("live/claim"), &[&shard.0, &now, &limit, &lease_until, &puller]),
-                Call::new(sql!("live/next_due"), &[&shard.0]),
-            ],
-        )
-        .await?;
+    let start = turn.start.map(Team::as_str);
+    let claim: super::Params<'_> =
+        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &turn.passed_over];
+    let next_due: super::Params<'_> = &[&shard.0];
+    let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next_due)];
+    let answers = session.flight(super::Bounds::Inside, &calls).await?;
     let [claims, next] = answers.as_slice() else { return Err(Error::corrupt("answer")) };
-    let mut claimed = claims.iter().map(read_claimed).collect::<Result<Vec<_>, Error>>()?;
-    // RETURNING has no order of its own.
-    claimed.sort_by_key(|(priority, job)| (std::cmp::Reverse(*priority), job.due_at));
     let next = next.first().map(|row| row.try_get("due_at")).transpose()?.flatten();
-    Ok((claimed.into_iter().map(|(_, job)| job).collect(), next))
+    Ok((claimed::read(claims)?, next))
 }
 
 /// When the next waiting job of one shard is due.
@@ -363,25 +337,7 @@ fn read_all(rows: &[Row]) -> Result<Vec<Live>, Error> {
     rows.iter().map(read).collect()
 }
 
-fn read_claimed(row: &Row) -> Result<(i16, Claimed), Error> {
-    let job = JobId::from_uuid(row.try_get("job_id")?);
-    let Json(spec) = row.try_get("spec")?;
-    let schedule: Option<Uuid> = row.try_get("schedule_id")?;
-    let claimed = Claimed {
-        run: RunId { job, fence: row.try_get("fence")? },
-        team: read_team(row)?,
-        queue: row.try_get("queue")?,
-        spent: read_spent(row)?,
-        due_at: row.try_get("due_at")?,
-        first_due_at: row.try_get("first_due_at")?,
-        spec,
-        payload: row.try_get("payload")?,
-        fire: schedule.map(ScheduleId::from_uuid).zip(row.try_get("fire_at")?),
-    };
-    Ok((row.try_get("priority")?, claimed))
-}
-
-fn read_spent(row: &Row) -> Result<Spent, Error> {
+pub(super) fn read_spent(row: &Row) -> Result<Spent, Error> {
     Ok(Spent {
         attempt: row.try_get("attempt")?,
         failures: row.try_get("failures")?,

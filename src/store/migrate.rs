@@ -33,7 +33,12 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "people",
         text: include_str!("../../migrations/0003_people.sql"),
     },
-    Migration { version: 4, name: "teams", text: include_str!("../../migrations/0004_teams.sql") },
+    Migration {
+        version: 4,
+        name: "limits",
+        text: include_str!("../../migrations/0004_limits.sql"),
+    },
+    Migration { version: 5, name: "teams", text: include_str!("../../migrations/0005_teams.sql") },
 ];
 
 /// One line of `axle migrate status`.

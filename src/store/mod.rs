@@ -9,6 +9,7 @@
 
 pub mod audit;
 pub mod calendars;
+pub mod claimed;
 pub mod clock;
 pub mod connect;
 pub mod done;
@@ -24,6 +25,7 @@ pub mod live;
 pub mod members;
 pub mod migrate;
 pub mod queues;
+pub mod rounds;
 pub mod runs;
 pub mod schedules;
 pub mod sessions;

@@ -116,8 +116,8 @@ pub struct JobView {
     /// `WAITING`, `PENDING`, `RETRY_WAIT`, `RUNNING`, `SUCCESS`, `FAILED` or `CANCELLED`.
     #[schema(example = "PENDING")]
     pub state: &'static str,
-    /// Why it ended so: `retries_exhausted`, `target_unreachable`, `no_retry`, `expired`,
-    /// `lease_lost`, `by_user`.
+    /// Why it ended so: `retries_exhausted`, `target_unreachable`, `no_retry`, `target_forbidden`,
+    /// `expired`, `lease_lost`, `by_user`.
     pub reason: Option<&'static str>,
     /// Attempts charged so far, a running one included.
     pub attempt: i32,

@@ -20,15 +20,17 @@ use crate::domain::retry::RetryPolicy;
 /// The HTTP endpoint that a job calls.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct TargetRequest {
-    /// Absolute, `http` or `https`, at most 2,048 characters.
+    /// Absolute, `http` or `https`, at most 2,048 characters. Places that the installation does not
+    /// call (private addresses, unless its operator allows them) are refused.
     #[schema(example = "https://shop.example/hooks/close-order")]
     pub url: String,
     /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; `POST` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "POST")]
     pub method: Option<String>,
-    /// Up to 64 headers that go with the request. Not those that Axle sets: `Content-Type` (use
-    /// `content_type`), `Host`, `webhook-*`, `Axle-*` and the headers of one connection.
+    /// Up to 50 headers that go with the request, together at most 8 KiB. Not those that Axle sets:
+    /// `Content-Type` (use `content_type`), `Host`, `webhook-*`, `Axle-*` and the headers of one
+    /// connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
 }

@@ -216,7 +216,8 @@ async fn end(engine: &Engine, id: JobId, how: &str) {
         let session = engine.store.session().await.unwrap();
         let now = engine.clock.now();
         let times = (now, clock::after(now, LEASE));
-        let (claimed, _) = live::claim(&session, shard, ("test", 1), times).await.unwrap();
+        let (claimed, _) =
+            live::claim(&session, shard, ("test", 1), times, live::Turn::default()).await.unwrap();
         claimed[0].run
     };
     match how {

@@ -17,6 +17,10 @@ mod cli_schedules;
 #[cfg(test)]
 mod dev;
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod invoke;

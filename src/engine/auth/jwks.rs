@@ -5,7 +5,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reqwest::{Client, StatusCode, header, redirect};
+use reqwest::{Client, StatusCode, header};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::task::TaskTracker;
 use url::Url;
@@ -14,6 +14,7 @@ use super::{
     SetupError,
     keys::{KeyAlgorithm, KeySet},
 };
+use crate::engine::guard::Guard;
 
 /// From the first byte of the connection to the last of the answer.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -61,8 +62,13 @@ enum FetchError {
 }
 
 impl Jwks {
-    /// Prepares to fetch; needs the TLS provider installed.
-    pub(super) fn new(url: Url, only: Option<KeyAlgorithm>) -> Result<Self, SetupError> {
+    /// Prepares to fetch, within what the guard allows for a setting; needs the TLS provider
+    /// installed. The URL never changes, so it is admitted once.
+    pub(super) fn new(
+        url: Url,
+        only: Option<KeyAlgorithm>,
+        guard: &Guard,
+    ) -> Result<Self, SetupError> {
         match url.scheme() {
             "https" => {}
             "http" => tracing::warn!(
@@ -71,10 +77,13 @@ impl Jwks {
             ),
             _ => return Err(SetupError::BadUrl),
         }
-        let client = Client::builder()
+        let guard = guard.for_setting();
+        guard.admit(&url).map_err(SetupError::Forbidden)?;
+        let port = url.port_or_known_default().filter(|port| guard.ports().contains(port));
+        let client = guard
+            .client(port)
+            .map_err(SetupError::Client)?
             .timeout(TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
             .pool_max_idle_per_host(0)
             .user_agent(concat!("axle/", env!("CARGO_PKG_VERSION")))
             .build()

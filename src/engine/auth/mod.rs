@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::egress::Refusal;
 use crate::domain::principal::Principal;
+use crate::engine::guard::Guard;
 
 mod cache;
 mod claims;
@@ -116,6 +118,9 @@ pub enum SetupError {
     /// The JWKS URL cannot be used.
     #[error("the URL of the token keys must begin with https:// (or http:// on a trusted network)")]
     BadUrl,
+    /// The guard refuses the JWKS URL.
+    #[error("the URL of the token keys may not be called: {0}")]
+    Forbidden(Refusal),
     /// The HTTP client could not be made.
     #[error("the HTTP client for the token keys cannot be made")]
     Client(#[source] reqwest::Error),
@@ -138,6 +143,8 @@ pub enum KeySource {
         url: url::Url,
         /// The only algorithm to take; without it, each key's own.
         algorithm: Option<KeyAlgorithm>,
+        /// What may be called; that the URL is a setting allows a private address.
+        guard: Guard,
     },
 }
 
@@ -173,8 +180,8 @@ impl Verifier {
             KeySource::PublicPem { pem, algorithm } => {
                 Source::Fixed(Arc::new(KeySet::pem(&pem, algorithm)?))
             }
-            KeySource::Jwks { url, algorithm } => {
-                Source::Jwks(Arc::new(Jwks::new(url, algorithm)?))
+            KeySource::Jwks { url, algorithm, guard } => {
+                Source::Jwks(Arc::new(Jwks::new(url, algorithm, &guard)?))
             }
         };
         let expected = Expected { own, issuer: settings.issuer, audience: settings.audience };

@@ -2,7 +2,7 @@
 //! replace. Collected first and written at once, in the transaction that has locked the schedules:
 //! the one way for the timer, for a trigger and for a backfill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -19,6 +19,11 @@ use crate::domain::state::State;
 use crate::engine::{Ctx, Error, clock, moves, random, turns};
 use crate::store::{self, Session, fires, jobs, live};
 use crate::telemetry::metrics as names;
+
+/// A batch with so many fires, or so many bytes to send, takes no further schedule: those that make
+/// up for a long outage must not make one transaction too large to end in time.
+const FULL_FIRES: usize = 2_000;
+const FULL_BYTES: usize = 16 * 1024 * 1024;
 
 /// The unfinished jobs of a schedule, as seen under its lock.
 #[derive(Debug, Default)]
@@ -162,6 +167,12 @@ impl Batch {
         fires
     }
 
+    /// Whether what it holds is enough for one transaction.
+    pub fn is_full(&self) -> bool {
+        let bytes: usize = self.jobs.iter().map(|made| made.new.payload.len()).sum();
+        self.fires.len() >= FULL_FIRES || bytes >= FULL_BYTES
+    }
+
     /// Writes everything in the open transaction. A fire that has a row already makes no job.
     pub async fn write(
         self,
@@ -191,6 +202,8 @@ impl Batch {
         inserted: Vec<(ScheduleId, DateTime<Utc>)>,
         now: DateTime<Utc>,
     ) -> Result<Written, Error> {
+        // A hundred schedules that make up for a long outage have many fires.
+        let inserted: BTreeSet<_> = inserted.into_iter().collect();
         let is_new = |id: ScheduleId, at: DateTime<Utc>| inserted.contains(&(id, at));
         let mut written = Written { replaced: self.replaced.len(), ..Written::default() };
         (written.fires, written.teams) = (self.fires, self.teams);

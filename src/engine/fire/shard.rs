@@ -8,12 +8,12 @@ use super::batch::{self, Batch};
 use super::standing::{account, go_on, stop, why};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::principal::Team;
-use crate::domain::schedule::doc::CalendarDoc;
+use crate::domain::schedule::doc::{CalendarDoc, Overlap};
 use crate::domain::schedule::record::{Schedule, ScheduleState};
 use crate::engine::{Ctx, Error};
 use crate::store::{self, Session, calendars, schedules};
 
-/// So many schedules are fired in one transaction.
+/// So many schedules are fired in one transaction, at most.
 const BATCH: usize = 100;
 
 /// Fires what is due in a shard; returns how many schedules it has moved, and when the next has a
@@ -22,16 +22,16 @@ pub(super) async fn fire(ctx: &Ctx, shard: Shard) -> Result<(usize, Option<DateT
     let mut moved = 0;
     loop {
         let now = ctx.clock.now();
-        let count = match fire_batch(ctx, shard, (None, now)).await {
+        let (count, more) = match fire_batch(ctx, shard, (None, now)).await {
             // Something of one schedule cannot be written: the others are not to wait for it.
             Err(Error::Broken(cause)) => {
                 fire_singly(ctx, shard, &cause, now).await?;
-                0
+                (0, false)
             }
-            count => count?,
+            step => step?,
         };
         moved += count;
-        if count < BATCH {
+        if !more {
             break;
         }
     }
@@ -39,19 +39,19 @@ pub(super) async fn fire(ctx: &Ctx, shard: Shard) -> Result<(usize, Option<DateT
 }
 
 /// Fires due schedules that nobody else is firing, or the one that is named; returns how many it has
-/// moved.
+/// moved, and whether there may be more.
 async fn fire_batch(
     ctx: &Ctx,
     shard: Shard,
     (only, now): (Option<ScheduleId>, DateTime<Utc>),
-) -> Result<usize, Error> {
+) -> Result<(usize, bool), Error> {
     let session = ctx.store.session().await?;
     session.begin().await?;
     let found = schedules::due(&session, shard, (only, now), limit()).await?;
     let count = found.len();
     if count == 0 {
         session.rollback().await;
-        return Ok(0);
+        return Ok((0, false));
     }
     let mut readable = Vec::with_capacity(count);
     let mut unreadable = Vec::new();
@@ -61,28 +61,36 @@ async fn fire_batch(
             Err((id, error)) => unreadable.push((id, error)),
         }
     }
-    let written = move_on(&session, shard, readable, now).await?;
+    let (written, left) = move_on(&session, shard, readable, now).await?;
     session.commit().await?;
     drop(session);
     written.tell(ctx, shard).await;
     for (id, error) in unreadable {
         set_aside(ctx, id, &error, now).await?;
     }
-    Ok(count)
+    Ok((count - left, count == BATCH || left > 0))
 }
 
-/// Fires locked schedules and moves them on, in the open transaction.
+/// Fires locked schedules and moves them on, in the open transaction, until the batch is full;
+/// returns how many are left for the next one.
 async fn move_on(
     session: &Session,
     shard: Shard,
     mut due: Vec<Schedule>,
     now: DateTime<Utc>,
-) -> Result<batch::Written, Error> {
-    let ids: Vec<ScheduleId> = due.iter().map(|schedule| schedule.id).collect();
+) -> Result<(batch::Written, usize), Error> {
+    // Where jobs may overlap nobody asks how many are unfinished, and they may be many.
+    let asks = |schedule: &&Schedule| schedule.doc.overlap != Overlap::Allow;
+    let ids: Vec<ScheduleId> = due.iter().filter(asks).map(|schedule| schedule.id).collect();
     let mut others = batch::others(session, shard, &ids).await?;
     let calendars = calendars_of(session, &due).await?;
     let mut batch = Batch::default();
+    let mut moved = 0;
     for schedule in &mut due {
+        if batch.is_full() {
+            break;
+        }
+        moved += 1;
         let closed = calendars.get(&schedule.team).map_or(&[][..], Vec::as_slice);
         match schedule.doc.timetable(closed) {
             Ok(timetable) => {
@@ -96,9 +104,10 @@ async fn move_on(
             tracing::error!(schedule = %schedule.id, reason, "a schedule is in error");
         }
     }
+    let left = due.split_off(moved).len();
     let written = batch.write(session, shard, now).await?;
     schedules::advance(session, shard, &due, now).await?;
-    Ok(written)
+    Ok((written, left))
 }
 
 /// The calendars that some schedules exclude, by team.

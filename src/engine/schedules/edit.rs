@@ -51,8 +51,9 @@ pub async fn put(
             Err(Error::Missing { .. }) => {
                 let new = born(ctx, &session, who, &draft, now).await?;
                 if !schedules::insert(&session, &new).await? {
-                    // Somebody else has created it this moment.
-                    return Err(Error::Busy("a schedule of this name is being created".into()));
+                    // Somebody else has created it this moment (bug B052).
+                    let found = lock(ctx, &session, who, &ident).await?;
+                    return edit(ctx, &session, who, (found, draft), ("put", now)).await;
                 }
                 let stands = show::schedule(ctx, &new);
                 record(&session, who, ("put", new.id, None), (Value::Null, stands), now).await?;
@@ -140,6 +141,10 @@ async fn edit(
     // One in error is looked at again: what was wrong may have been mended elsewhere.
     if is_same && paused == was_paused && schedule.state != ScheduleState::Error {
         return Ok((schedule, Put::Same, Written::default()));
+    }
+    // A target that stays is not judged anew: what has become forbidden must still be pausable.
+    if schedule.doc.job.spec.target != draft.doc.job.spec.target {
+        ctx.limits.guard.admit_target(&draft.doc.job.spec.target, "#/job")?;
     }
     let new = timetable(session, who, &draft.doc).await?;
     new.first(now, "#/spec")?;

@@ -183,6 +183,7 @@ async fn born(
     draft: &Draft,
     now: DateTime<Utc>,
 ) -> Result<Schedule, Error> {
+    ctx.limits.guard.admit_target(&draft.doc.job.spec.target, "#/job")?;
     let timetable = timetable(session, who, &draft.doc).await?;
     timetable.first(now, "#/spec")?;
     let shard = place::by_key(ctx, &who.team, &draft.name);

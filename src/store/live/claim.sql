@@ -1,24 +1,87 @@
--- claim: PENDING, RETRY_WAIT → RUNNING, for at most $3 due jobs of one shard: higher priorities
--- first, then by due time. Comes back with all that a run needs.
+-- claim: PENDING, RETRY_WAIT → RUNNING, for at most $3 due jobs of one shard, in rounds: every team
+-- that has something due gets the same share of them; in its share its higher priorities come first,
+-- then the earlier due. Comes back with all that a run needs.
+--   $6 is the team to begin with; without one, that of the job that is due longest, so that no team
+--   waits for ever however many there are. $7 are teams that are passed over: those at a limit, and
+--   the place for those that are suspended.
+--   `around` walks from team to team, and in each from priority to priority, by one index probe for
+--   a pair that waits and none for its other jobs: 64 pairs and 16 teams at most. It reads the index
+--   backwards, where the earliest of a pair comes first, and goes on above once it is at the end.
+--   Weights would stand where the share is worked out.
 --   The MATERIALIZED sub-select runs once whatever the plan, so LIMIT holds (bug B093).
---   Priorities are compared by equality inside the index, so future jobs cost nothing.
 --   The rows locked are found again by their place, and their definitions one by one (OFFSET 0):
 --   a plan made while the tables were empty would join by shard alone and read all of it.
 --   A paused queue's jobs are passed over; the sweep sets them aside (hold.sql).
-WITH due AS MATERIALIZED (
-    SELECT head.job_id, head.place
-      FROM generate_series(9, 0, -1) AS level(priority)
+WITH RECURSIVE start AS MATERIALIZED (
+    SELECT coalesce($6, (
+        SELECT oldest.team
+          FROM generate_series(9, 0, -1) AS level(priority)
+         CROSS JOIN LATERAL (
+                SELECT c.team, c.due_at
+                  FROM live c
+                 WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
+                   AND c.priority = level.priority::smallint AND c.priority >= 0
+                   AND c.due_at <= $2
+                 ORDER BY c.due_at
+                 LIMIT 1) oldest
+         ORDER BY oldest.due_at
+         LIMIT 1)) AS team),
+around (team, priority, due_at, above, step) AS (
+    SELECT s.team, 10::smallint, NULL::timestamptz, '', 0
+      FROM start s
+     WHERE s.team IS NOT NULL
+     UNION ALL
+    SELECT n.team, n.priority, n.due_at, n.above, a.step + 1
+      FROM around a
      CROSS JOIN LATERAL (
-            SELECT c.job_id, c.ctid AS place
-              FROM live c
-             WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
-               AND c.priority = level.priority::smallint AND c.due_at <= $2
-               AND (c.start_deadline IS NULL OR c.start_deadline > $2)
-               AND NOT EXISTS (SELECT FROM queues q
-                                WHERE q.team = c.team AND q.name = c.queue AND q.paused)
-             ORDER BY c.due_at
-             LIMIT $3
-               FOR UPDATE OF c SKIP LOCKED) head
+            (SELECT c.team, c.priority, c.due_at, a.above
+               FROM live c
+              WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
+                AND (c.team, c.priority) < (a.team, a.priority) AND c.team > a.above
+              ORDER BY c.team DESC, c.priority DESC, c.due_at
+              LIMIT 1)
+              UNION ALL
+            (SELECT c.team, c.priority, c.due_at, s.team
+               FROM start s
+              CROSS JOIN LATERAL (
+                     SELECT c.team, c.priority, c.due_at
+                       FROM live c
+                      WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
+                        AND c.team > s.team
+                      ORDER BY c.team DESC, c.priority DESC, c.due_at
+                      LIMIT 1) c
+              WHERE a.above = ''
+              LIMIT 1)
+              LIMIT 1) n
+     WHERE a.step < 64),
+round AS MATERIALIZED (
+    SELECT a.team, min(a.step) AS turn
+      FROM around a
+     WHERE a.due_at <= $2 AND NOT a.team = ANY($7)
+     GROUP BY a.team
+     ORDER BY turn
+     LIMIT 16),
+due AS MATERIALIZED (
+    SELECT share.job_id, share.place
+      FROM (SELECT r.team FROM round r ORDER BY r.turn) r
+     CROSS JOIN LATERAL (
+            SELECT head.job_id, head.place
+              FROM (SELECT a.priority
+                      FROM around a
+                     WHERE a.team = r.team AND a.due_at <= $2
+                     ORDER BY a.priority DESC) level
+             CROSS JOIN LATERAL (
+                    SELECT c.job_id, c.ctid AS place
+                      FROM live c
+                     WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
+                       AND c.team = r.team AND c.priority = level.priority AND c.due_at <= $2
+                       AND (c.start_deadline IS NULL OR c.start_deadline > $2)
+                       AND NOT EXISTS (SELECT FROM queues q
+                                        WHERE q.team = c.team AND q.name = c.queue AND q.paused)
+                     ORDER BY c.due_at
+                     LIMIT $3
+                       FOR UPDATE OF c SKIP LOCKED) head
+             LIMIT (SELECT ($3 + count(*) - 1) / count(*) FROM round)) share
      LIMIT $3)
 UPDATE live l
    SET state = 'RUNNING', attempt = l.attempt + 1, fence = l.fence + 1, lease_until = $4,

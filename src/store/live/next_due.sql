@@ -5,6 +5,6 @@ SELECT min(head.due_at) AS due_at
         SELECT c.due_at
           FROM live c
          WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
-           AND c.priority = level.priority::smallint
+           AND c.priority = level.priority::smallint AND c.priority >= 0
          ORDER BY c.due_at
          LIMIT 1) head

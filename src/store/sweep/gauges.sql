@@ -7,6 +7,7 @@ SELECT count(*) AS due_jobs, min(d.due_at) AS oldest_due_at
         SELECT l.due_at
           FROM live l
          WHERE l.shard = s.shard AND l.state IN ('PENDING', 'RETRY_WAIT') AND NOT l.held
-           AND l.priority = level.priority::smallint AND l.due_at <= $1
+           AND l.priority = level.priority::smallint AND l.priority >= 0
+           AND l.due_at <= $1
          ORDER BY l.due_at
          LIMIT 100) d

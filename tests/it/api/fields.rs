@@ -79,8 +79,10 @@ async fn the_longest_and_the_shortest_values_are_taken() {
     let api = Api::start().await;
     let acme = api.as_team("acme");
     let long = "ä".repeat(255);
+    // One is as long as may be; together they come close to 8 KiB.
+    let length = |n| if n == 10 { 4_096 } else { 79 };
     let headers: serde_json::Map<_, _> =
-        (0..64).map(|n| (format!("X-{n}"), json!("v".repeat(4_096)))).collect();
+        (10..60).map(|n| (format!("X-{n}"), json!("v".repeat(length(n))))).collect();
     let tags: serde_json::Map<_, _> = (0..16).map(|n| (format!("{n:064}"), json!(long))).collect();
     let url = format!("http://h/{}", "p".repeat(2_048 - 9));
     let made = acme

@@ -6,6 +6,7 @@ mod auth;
 mod batch;
 mod calendars;
 mod contract;
+mod edge;
 mod fields;
 mod fires;
 mod hostile;

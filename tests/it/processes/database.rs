@@ -18,7 +18,7 @@ use crate::support::program::{axle, eventually};
 use crate::support::target::{PATIENCE, Target, ok};
 
 /// A migrated database on a cluster that nobody else uses; the folder goes with the value.
-async fn own_cluster() -> (Cluster, Db, TempDir) {
+pub(super) async fn own_cluster() -> (Cluster, Db, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(Options {
         data_dir: dir.path().to_path_buf(),

@@ -7,6 +7,7 @@ mod drain;
 mod fleet;
 mod hints;
 mod lost;
+mod schedules;
 #[cfg(target_os = "linux")] // where a library can stand between a program and its clock
 mod shift;
 

@@ -55,7 +55,7 @@ async fn shifted(shift: &str) {
 
 /// The library that `faketime` loads into a program. The command itself stays between us and what
 /// it runs, where no signal of ours gets through.
-fn library() -> String {
+pub(super) fn library() -> String {
     let output = std::process::Command::new("faketime").args(["-f", "+0s", "env"]).output();
     let Ok(output) = output else {
         panic!(

@@ -44,6 +44,22 @@ async fn b051_the_same_definition_again_changes_nothing() {
 }
 
 #[tokio::test]
+async fn b052_many_deploys_at_once_make_one_schedule() {
+    let engine = Engine::new().await;
+    let deploys = (0..8).map(|n| {
+        let mut draft = cron("s", "0 5 * * *");
+        draft.doc.job.priority = n;
+        schedules::put(&engine, &engine.who, None, draft)
+    });
+    let puts = futures_util::future::join_all(deploys).await;
+    let created = |put: &Result<(_, Put), Error>| matches!(put, Ok((_, Put::Created)));
+    assert_eq!(puts.iter().filter(|put| created(put)).count(), 1);
+    assert!(puts.iter().all(Result::is_ok), "{puts:?}");
+    let row = engine.db.ask("SELECT count(*), max(version) FROM schedules").await;
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i32>(1)), (1, 8));
+}
+
+#[tokio::test]
 async fn what_was_due_before_an_edit_fires_by_the_old_rule() {
     let engine = Engine::new().await;
     engine.schedule(every("s", 60_000)).await;

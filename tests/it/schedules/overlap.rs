@@ -37,7 +37,11 @@ async fn run_one(engine: &Engine, outcome: Outcome) -> JobId {
     let shard = engine.schedule_named("s").await.id.shard();
     let session = engine.store.session().await.unwrap();
     let now = engine.clock.now();
-    let claimed = live::claim(&session, shard, ("test", 10), (now, now + LEASE)).await.unwrap().0;
+    let claimed =
+        live::claim(&session, shard, ("test", 10), (now, now + LEASE), live::Turn::default())
+            .await
+            .unwrap()
+            .0;
     drop(session);
     assert_eq!(claimed.len(), 1, "exactly one may run");
     let (run, policy) = (claimed[0].run, claimed[0].spec.retry.clone());
@@ -101,7 +105,11 @@ async fn a_turn_that_nobody_passed_on_is_found_by_the_sweep() {
     let shard = first.shard();
     let session = engine.store.session().await.unwrap();
     let now = engine.clock.now();
-    let claimed = live::claim(&session, shard, ("test", 10), (now, now + LEASE)).await.unwrap().0;
+    let claimed =
+        live::claim(&session, shard, ("test", 10), (now, now + LEASE), live::Turn::default())
+            .await
+            .unwrap()
+            .0;
     assert_eq!(claimed.len(), 1);
     assert_ne!(claimed[0].run.job, first);
 }

@@ -15,8 +15,8 @@ use axle::domain::principal::{Role, Subject, Team};
 use axle::domain::verdict::Outcome;
 use axle::engine::auth::{AuthSettings, KeySource, MintClaims, Powers, Verifier, mint_with};
 use axle::engine::settle::{self, News, Settled};
-use axle::engine::{Ctx, Limits, clock, jobs};
-use axle::http::{self, Auth};
+use axle::engine::{Ctx, Guard, Limits, clock, jobs};
+use axle::http::{self, Auth, Edge};
 use axle::store::live;
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -37,12 +37,16 @@ use super::target::PATIENCE;
 pub const SECRET: &[u8] = b"a secret of the tests, 32 bytes long";
 
 /// What a test wants of its server.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// `AXLE_REQUIRE_IDEMPOTENCY_KEY`.
     pub require_key: bool,
     /// As in `axle dev`: whoever calls from this machine is an admin of `acme`.
     pub loopback: bool,
+    /// How the listener meets those who connect.
+    pub edge: Edge,
+    /// As `axle serve` is by default: only the internet may be called.
+    pub closed: bool,
 }
 
 /// A running server; dropping it stops its thread.
@@ -63,7 +67,19 @@ impl Api {
 
     /// A server as the test wants it.
     pub async fn with(setup: Setup) -> Self {
-        let engine = Engine::new().await;
+        Self::serving(Engine::new().await, setup).await
+    }
+
+    /// The same on the database of another.
+    pub async fn on(url: String, setup: Setup) -> Self {
+        Self::serving(Engine::on(Db::at(url)).await, setup).await
+    }
+
+    async fn serving(mut engine: Engine, setup: Setup) -> Self {
+        if setup.closed {
+            let limits = Limits { guard: Guard::default(), ..(*engine.ctx.limits).clone() };
+            engine.ctx.limits = Arc::new(limits);
+        }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (ctx, url) = (engine.ctx.clone(), engine.db.url.clone());
@@ -113,7 +129,11 @@ impl Api {
         let now = self.engine.clock.now();
         let times = (now, clock::after(now, LEASE));
         let session = self.engine.store.session().await.unwrap();
-        let claimed = live::claim(&session, shard, ("puller-1", 1_000), times).await.unwrap().0;
+        let claimed =
+            live::claim(&session, shard, ("puller-1", 1_000), times, live::Turn::default())
+                .await
+                .unwrap()
+                .0;
         let run = claimed.iter().map(|claimed| claimed.run).find(|run| run.job.to_string() == job);
         run.unwrap_or_else(|| panic!("{job} is not due: {claimed:?}"))
     }
@@ -166,7 +186,8 @@ fn run(
         };
         let limits = Arc::new(Limits::clone(&ctx.limits));
         let ctx = Ctx { store: Db::at(url).store, limits, ..ctx };
-        let api = http::Api { ctx, auth, require_key: setup.require_key };
+        let edge = Arc::new(setup.edge);
+        let api = http::Api { ctx, auth, require_key: setup.require_key, edge };
         let server = http::serve(listener, api, None, (2, 1)).unwrap();
         tell.send(server.handle()).expect("the starter waits");
         server.await.unwrap();

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axle::domain::egress::Egress;
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
@@ -17,7 +18,7 @@ use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session};
@@ -72,6 +73,8 @@ impl Engine {
             public_url: "http://127.0.0.1:1".to_owned(),
             callback_key: store::clock::key(&db.store).await.unwrap(),
             default_time_zone: "UTC".to_owned(),
+            // As AXLE_ALLOW_PRIVATE_TARGETS=true: the targets of tests are on loopback.
+            guard: Guard::new(Egress { allow_private: true, ..Egress::default() }, None),
         };
         let ctx = Ctx {
             store: db.store.clone(),
@@ -132,7 +135,7 @@ impl Engine {
     pub async fn claim_with(&self, session: &Session, limit: i64) -> Vec<Claimed> {
         let now = self.clock.now();
         let times = (now, clock::after(now, LEASE));
-        live::claim(session, SHARD, ("test", limit), times).await.unwrap().0
+        live::claim(session, SHARD, ("test", limit), times, live::Turn::default()).await.unwrap().0
     }
 
     /// Claims the one job of [`SHARD`] that is due.
@@ -155,9 +158,28 @@ impl Engine {
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.
     pub fn puller(&self, name: &str, concurrency: usize) -> Arc<Puller> {
-        let invoker = Invoker::new(&self.limits.public_url).unwrap();
+        self.puller_on(self.ctx.clone(), name, concurrency)
+    }
+
+    /// The same on a context of its own, as another process would have.
+    pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
+        self.start_puller(ctx, &self.limits.guard, (name, concurrency))
+    }
+
+    /// The same with a guard of its own: what it refuses was registered all the same.
+    pub fn guarded_puller(&self, guard: &Guard, puller: (&str, usize)) -> Arc<Puller> {
+        self.start_puller(self.ctx.clone(), guard, puller)
+    }
+
+    fn start_puller(
+        &self,
+        ctx: Ctx,
+        guard: &Guard,
+        (name, concurrency): (&str, usize),
+    ) -> Arc<Puller> {
+        let invoker = Invoker::new(&self.limits.public_url, guard).unwrap();
         let name = (name.to_owned(), concurrency);
-        Puller::new(self.ctx.clone(), invoker, name, (&self.tasks, &self.stop))
+        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.

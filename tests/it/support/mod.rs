@@ -7,6 +7,7 @@ pub mod api;
 pub mod callback;
 pub mod contract;
 pub mod db;
+pub mod dns;
 pub mod engine;
 pub mod process;
 pub mod program;

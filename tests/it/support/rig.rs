@@ -6,12 +6,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axle::domain::egress::Egress;
 use axle::domain::id::{JobId, RunId};
 use axle::domain::job::{Completion, Job, NewJob};
 use axle::domain::run::{LogEvent, Run, RunState};
 use axle::domain::state::State;
 use axle::engine::puller::Puller;
-use axle::engine::{Limits, clock, journal};
+use axle::engine::{Guard, Limits, clock, journal};
 use axle::http::{Api, Auth};
 use reqwest::Method;
 use serde_json::Value;
@@ -45,17 +46,35 @@ impl Deref for Rig {
 impl Rig {
     /// On a new database.
     pub async fn new() -> Self {
+        Self::with(|engine| engine.puller("rig", 200)).await
+    }
+
+    /// The same, but calls go through this guard, and anything may be registered.
+    pub async fn guarded(guard: &Guard) -> Self {
+        Self::with(|engine| {
+            let allow = ["0.0.0.0/0", "::/0"].map(|block| block.parse().expect("a block"));
+            let anything = Egress { allow: allow.into(), allow_private: true, ..Egress::default() };
+            let guard_of_door = Guard::new(anything, None);
+            let limits = Limits { guard: guard_of_door, ..(*engine.ctx.limits).clone() };
+            engine.ctx.limits = Arc::new(limits);
+            engine.guarded_puller(guard, ("rig", 200))
+        })
+        .await
+    }
+
+    async fn with(puller: impl FnOnce(&mut Engine) -> Arc<Puller>) -> Self {
         let mut engine = Engine::new().await;
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
         let limits = Limits { public_url: base.clone(), ..(*engine.ctx.limits).clone() };
         engine.ctx.limits = Arc::new(limits);
         let auth = Auth::Loopback(engine.who.clone());
-        let api = Api { ctx: engine.ctx.clone(), auth, require_key: false };
+        let edge = Arc::default();
+        let api = Api { ctx: engine.ctx.clone(), auth, require_key: false, edge };
         let server = axle::http::serve(listener, api, None, (1, 1)).expect("the API is served");
         // It ends with the runtime of the test.
         TaskTracker::new().spawn(server);
-        let puller = engine.puller("rig", 200);
+        let puller = puller(&mut engine);
         Self { target: Target::start().await, engine, puller, base }
     }
 

@@ -71,7 +71,9 @@ impl Issuer {
 
     fn verifier(&self, algorithm: Option<KeyAlgorithm>) -> Verifier {
         let url = format!("http://{}/keys?secret=1", self.address).parse().unwrap();
-        Verifier::new(settings(KeySource::Jwks { url, algorithm })).ok().unwrap()
+        Verifier::new(settings(KeySource::Jwks { url, algorithm, guard: Guard::default() }))
+            .ok()
+            .unwrap()
     }
 }
 

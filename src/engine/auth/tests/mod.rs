@@ -341,7 +341,9 @@ fn unsound_keys_are_refused_at_the_start() {
         assert!(matches!(error, Some(SetupError::BadPem { .. })), "{algorithm} {pem}");
     }
     let url = "file:///etc/keys.json".parse().unwrap();
-    let error = Verifier::new(settings(KeySource::Jwks { url, algorithm: None })).err();
+    let error =
+        Verifier::new(settings(KeySource::Jwks { url, algorithm: None, guard: Guard::default() }))
+            .err();
     assert!(matches!(error, Some(SetupError::BadUrl)));
 }
 

@@ -144,6 +144,12 @@ pub const KINDS: &[Kind] = &[
         "Mend every entry of errors; each has a pointer to the value.",
     ),
     kind(
+        ("target-forbidden", 422, false),
+        "The target may not be called from here",
+        "See errors for the rule, and for the setting with which the installation's operator can allow \
+         it.",
+    ),
+    kind(
         ("idempotency-key-reused", 422, false),
         "The Idempotency-Key came with another request",
         "Use a new key for a new request; a key belongs to one path and one body for a day.",

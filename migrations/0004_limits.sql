@@ -1,0 +1,15 @@
+-- Limits: fair claiming, breakers of targets, quotas of teams.
+
+-- The rounds of a claim: in each shard from team to team, and in each of these from priority to
+-- priority. Read backwards, the earliest due of a pair comes first, so that one probe finds the next
+-- pair and whether it has anything due.
+CREATE INDEX live_rounds ON live (shard, team, priority, due_at DESC)
+    WHERE state IN ('PENDING', 'RETRY_WAIT') AND NOT held;
+
+-- As they were, but for a predicate that keeps each away from what the index of the rounds is for:
+-- only `priority >= 0` implies the first, only a range of ids together with `team = …` the second.
+DROP INDEX live_due;
+CREATE INDEX live_due ON live (shard, priority, due_at)
+    WHERE state IN ('PENDING', 'RETRY_WAIT') AND NOT held AND priority >= 0;
+DROP INDEX live_team;
+CREATE INDEX live_team ON live (team, state, job_id) WHERE team IS NOT NULL AND job_id IS NOT NULL;

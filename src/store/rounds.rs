@@ -1,0 +1,40 @@
+//! Who has something due, shard by shard: for the puller whose permits are all taken, so that no
+//! team waits behind another's backlog.
+
+use chrono::{DateTime, Utc};
+
+use super::live::read_team;
+use super::{Error, Store, sql};
+use crate::domain::id::Shard;
+use crate::domain::principal::Team;
+
+/// What a look at the teams found.
+#[derive(Clone, Debug, Default)]
+pub struct Rivals {
+    /// Teams that have something due, and where.
+    pub due: Vec<(Shard, Team)>,
+    /// Some shard has more teams than were looked at: those below this one come next.
+    pub below: Option<Team>,
+}
+
+/// Looks which teams have something due, from the one below `below` on.
+pub async fn rivals(
+    store: &Store,
+    now: DateTime<Utc>,
+    below: Option<&Team>,
+) -> Result<Rivals, Error> {
+    let below = below.map(Team::as_str);
+    let rows = store.query(sql!("rounds/rivals"), &[&now, &below]).await?;
+    let mut found = Rivals::default();
+    for row in &rows {
+        let team = read_team(row)?;
+        // Of two shards that were cut short the one that came less far decides.
+        if row.try_get("is_last")? && found.below.as_ref().is_none_or(|other| *other < team) {
+            found.below = Some(team.clone());
+        }
+        if row.try_get("is_due")? {
+            found.due.push((Shard(row.try_get("shard")?), team));
+        }
+    }
+    Ok(found)
+}

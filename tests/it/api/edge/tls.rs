@@ -1,0 +1,147 @@
+//! The API with a certificate of its own, and every way in which that can be set up wrongly.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use reqwest::{Certificate, Client};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::db::Db;
+use crate::support::process::Server;
+use crate::support::program::{Env, axle};
+use crate::support::target::PATIENCE;
+
+/// A certificate and its key, as files.
+struct Pair {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+/// Valid from and to the first of January of these years.
+fn pair(dir: &TempDir, name: &str, (from, to): (i32, i32)) -> Pair {
+    let mut params =
+        CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+    let key = KeyPair::generate().unwrap();
+    let cert = params.self_signed(&key).unwrap();
+    let file = |end: &str, text: String| {
+        let path = dir.path().join(format!("{name}.{end}"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    Pair { cert: file("crt", cert.pem()), key: file("key", key.serialize_pem()) }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn client(pair: &Pair) -> Client {
+    let root = Certificate::from_pem(&std::fs::read(&pair.cert).unwrap()).unwrap();
+    Client::builder().no_proxy().tls_certs_only([root]).build().unwrap()
+}
+
+#[tokio::test]
+async fn the_api_speaks_tls_with_its_certificate_and_nothing_else() {
+    let (db, dir) = (Db::new().await, TempDir::new().unwrap());
+    let good = pair(&dir, "good", (2020, 2090));
+    let env = [("AXLE_TLS_CERT", text(&good.cert)), ("AXLE_TLS_KEY", text(&good.key))];
+    let server = Server::start(&db.url, "api", &env).await;
+    let url = format!("https://{}/v1/version", server.address());
+    let answer = client(&good).get(&url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    // HTTP/2 is not offered, so its own attacks are not either.
+    assert_eq!(answer.version(), reqwest::Version::HTTP_11);
+    assert!(answer.headers().contains_key("content-security-policy"));
+    // Who expects another certificate refuses.
+    let other = pair(&dir, "other", (2020, 2090));
+    assert!(client(&other).get(&url).send().await.is_err());
+    // Plain HTTP gets no answer that means anything.
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    stream.write_all(b"GET /v1/version HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("it is ended");
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    // Neither the half of a handshake nor its silence holds a connection.
+    let mut silent = TcpStream::connect(server.address()).await.unwrap();
+    _ = timeout(Duration::from_secs(20), silent.read_to_end(&mut answer))
+        .await
+        .expect("it is ended");
+}
+
+#[tokio::test]
+async fn certificate_and_key_may_be_given_as_their_text() {
+    let (db, dir) = (Db::new().await, TempDir::new().unwrap());
+    let good = pair(&dir, "good", (2020, 2090));
+    // As any setting: the file of a variable holds the value.
+    let env = [("AXLE_TLS_CERT_FILE", text(&good.cert)), ("AXLE_TLS_KEY_FILE", text(&good.key))];
+    let server = Server::start(&db.url, "api", &env).await;
+    let url = format!("https://{}/v1/version", server.address());
+    assert_eq!(client(&good).get(&url).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_pair_that_cannot_be_used_stops_the_start_with_a_sentence() {
+    let dir = TempDir::new().unwrap();
+    let good = pair(&dir, "good", (2020, 2090));
+    let other = pair(&dir, "other", (2020, 2090));
+    let old = pair(&dir, "old", (2020, 2021));
+    let early = pair(&dir, "early", (2089, 2090));
+    let empty = dir.path().join("empty.pem");
+    std::fs::write(&empty, "nothing\n").unwrap();
+    let broken = dir.path().join("broken.pem");
+    std::fs::write(&broken, "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n")
+        .unwrap();
+    let junk = dir.path().join("junk.pem");
+    std::fs::write(&junk, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        .unwrap();
+    for (cert, key, expected) in [
+        (text(&good.cert), "", "tls_cert (AXLE_TLS_CERT): given without tls_key"),
+        ("", text(&good.key), "tls_key (AXLE_TLS_KEY): given without tls_cert"),
+        (text(&good.cert), text(&other.key), "tls_key is not the key of"),
+        (
+            text(&old.cert),
+            text(&old.key),
+            "has expired: it was valid until 2021-01-01 00:00:00 UTC",
+        ),
+        (text(&early.cert), text(&early.key), "is not valid before 2089-01-01 00:00:00 UTC"),
+        (
+            "/nowhere/a.crt",
+            text(&good.key),
+            "tls_cert: /nowhere/a.crt cannot be read: No such file",
+        ),
+        (
+            text(&good.cert),
+            "/nowhere/a.key",
+            "tls_key: /nowhere/a.key cannot be read: No such file",
+        ),
+        (text(&empty), text(&good.key), "holds no certificate"),
+        (text(&good.cert), text(&empty), "holds no private key"),
+        (text(&good.cert), text(&good.cert), "holds no private key"),
+        (text(&good.key), text(&good.key), "holds no certificate"),
+        (text(&broken), text(&good.key), "is not PEM: a section is not base 64"),
+        (text(&junk), text(&good.key), "is no X.509 certificate"),
+    ] {
+        let env: Env<'_> = &[
+            ("AXLE_TLS_CERT", cert),
+            ("AXLE_TLS_KEY", key),
+            ("AXLE_DATABASE_URL", "postgres://nobody@127.0.0.1:9/none"),
+            ("AXLE_JWT_SECRET", "a secret of the tests, 32 bytes or more"),
+            ("AXLE_LISTEN", "127.0.0.1:0"),
+            ("AXLE_ADMIN_LISTEN", "127.0.0.1:0"),
+        ];
+        let key_text = std::fs::read_to_string(&good.key).unwrap();
+        let inside = key_text.lines().nth(1).unwrap();
+        for command in [&["config", "check"][..], &["serve"], &["doctor"]] {
+            let ended = axle(command, env).await;
+            let told = format!("{}{}", ended.out, ended.err);
+            assert_eq!(ended.code, Some(1), "{command:?} {expected}: {told}");
+            assert!(told.contains(expected), "{command:?} {expected}: {told}");
+            assert!(!told.contains(inside), "{command:?}: {told}");
+        }
+    }
+}

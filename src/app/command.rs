@@ -3,10 +3,11 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
+use super::edge::Front;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    audit, auth, dev, doctor, edge, first, migrate, no_database, parts, settings, settings_for_dev,
+    audit, auth, dev, doctor, first, migrate, no_database, parts, settings, settings_for_dev,
     with_database,
 };
 use crate::bench;
@@ -86,7 +87,7 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
 fn check(config: &Config) -> ExitCode {
     let database = if config.database_url.is_empty() { Err(no_database()) } else { Ok(()) };
     let callers = if config.roles.api { auth::from_config(config).map(drop) } else { Ok(()) };
-    let edge = edge::from_config(config, system_now()).map(drop);
+    let edge = Front::from_config(config, system_now()).map(drop);
     let mut code = ExitCode::SUCCESS;
     for wrong in [database, callers, edge].into_iter().filter_map(Result::err) {
         complain(&format!("{wrong:#}"));
@@ -105,8 +106,8 @@ async fn run_server(flags: &clap::ArgMatches) -> anyhow::Result<()> {
     }
     let api = if config.roles.api {
         let auth = auth::from_config(&config)?;
-        let edge = edge::from_config(&config, system_now())?;
-        Some((bind(config.listen, "the API")?, auth, edge))
+        let front = Front::from_config(&config, system_now())?;
+        Some((bind(config.listen, "the API")?, auth, front))
     } else {
         None
     };

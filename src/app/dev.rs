@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::edge::Front;
 use super::serve::{self, Launch};
 use super::stop::Stop;
 use super::{migrate, parts, trial};
@@ -13,7 +14,7 @@ use crate::cli::Dev;
 use crate::config::{self, Config, Roles, Secret, mask_url};
 use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
-use crate::http::{Auth, Edge};
+use crate::http::Auth;
 
 /// How the folders of databases that are gone at the end begin.
 const SCRATCH: &str = "axle-dev-";
@@ -60,7 +61,7 @@ async fn run_on(
     migrate::up(config).await.context("bringing the schema up to date")?;
     let auth = Auth::Loopback(developer()?);
     let launch = Launch {
-        api: Some((api, auth, Edge::default())),
+        api: Some((api, auth, Front::default())),
         admin,
         extra: Some(demo::routes),
         notice: Duration::ZERO,

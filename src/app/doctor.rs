@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{auth, edge, parts};
+use super::{auth, certificate, parts};
 use crate::config::Config;
 use crate::engine::clock::system_now;
 use crate::engine::invoke::Invoker;
@@ -26,7 +26,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
     let tokens = auth::from_config(config).map(|_| "a key is set".to_owned());
     if config.roles.api {
         say("callers", tokens.map_err(|error| format!("{error:#}")));
-        say("TLS", edge::examine(config, system_now()));
+        say("TLS", certificate::examine(config, system_now()));
     }
     let guard = parts::guard(config);
     let client = Invoker::new(&parts::public_url(config), &guard);

@@ -4,6 +4,7 @@
 pub mod admin;
 pub mod audit;
 pub mod auth;
+pub mod certificate;
 pub mod command;
 pub mod dev;
 pub mod doctor;

@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::edge::Front;
 use super::stop::Stop;
-use super::{admin, edge, parts};
+use super::{admin, parts};
 use crate::config::Config;
 use crate::engine::every::{every, never};
 use crate::engine::fire::Firing;
@@ -21,14 +22,14 @@ use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
 use crate::engine::{Ctx, Error, random, sweep};
-use crate::http::{self, Api, Auth, Edge, Extra};
+use crate::http::{self, Api, Auth, Extra};
 use crate::store::migrate;
 use crate::telemetry::metrics as names;
 
 /// What is particular to one process.
 pub struct Launch {
     /// The API's listener, if it has that role.
-    pub api: Option<(TcpListener, Auth, Edge)>,
+    pub api: Option<(TcpListener, Auth, Front)>,
     /// The admin listener.
     pub admin: TcpListener,
     /// Routes beside the API.
@@ -75,13 +76,13 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
         start_sweep(config, &ctx, &tasks, stop);
     }
     let api = match launch.api {
-        Some((listener, auth, met)) => {
+        Some((listener, auth, front)) => {
             // Before anybody is answered: what was revoked is refused from the first request on.
             ctx.access.refresh(&ctx).await.context("reading the revoked tokens")?;
             start_access(&ctx, &tasks, stop);
-            edge::allow_files(config.max_connections);
             let require_key = config.require_idempotency_key;
-            let api = Api { ctx: ctx.clone(), auth, require_key, edge: Arc::new(met) };
+            let edge = Arc::new(front.open(&tasks, stop.token.clone()));
+            let api = Api { ctx: ctx.clone(), auth, require_key, edge };
             let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
             let grace = config.shutdown_grace.as_secs();
             let server = http::serve(listener, api, launch.extra, (cores, grace))?;

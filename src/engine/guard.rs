@@ -25,11 +25,12 @@ use crate::domain::invalid::Invalid;
 use crate::domain::job::Target;
 use crate::domain::target_url;
 
-/// How long a look-up may take, the wait for its turn included.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a look-up may take, the wait for its turn included: longer than the 5 s after which the
+/// system's resolver asks a second name server (`resolv.conf(5)`).
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Look-ups at a time. Each holds a thread of the runtime's pool of 512 until the system's resolver
-/// gives up, however long ago we have.
-const LOOKUPS: usize = 64;
+/// gives up, however long ago we have; nothing else of weight uses that pool.
+const LOOKUPS: usize = 256;
 
 /// Looks up the addresses of a name.
 pub type Lookup = Arc<dyn Fn(String) -> Answer + Send + Sync>;

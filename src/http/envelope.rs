@@ -121,10 +121,10 @@ fn report(answer: &ServiceResponse<BoxBody>, took: Duration, id: &str) {
     .record(took.as_secs_f64());
     // The query is left out: a callback's holds its token.
     let (method, path) = (request.method(), request.path());
-    let client = client_address(request).map(tracing::field::display);
+    let client = || client_address(request).map(tracing::field::display);
     if status >= 500 {
-        tracing::warn!(request_id = id, %method, path, status, client, ?took, "request");
+        tracing::warn!(request_id = id, %method, path, status, client = client(), ?took, "request");
     } else {
-        tracing::debug!(request_id = id, %method, path, status, client, ?took, "request");
+        tracing::debug!(request_id = id, %method, path, status, client = client(), ?took, "request");
     }
 }

@@ -44,12 +44,18 @@ pub enum LogError {
     Installed(#[from] Box<dyn Error + Send + Sync>),
 }
 
+/// What the web framework calls an error is a stranger's broken request: anybody could fill the log
+/// with it. Whoever wants to see it names this target in the filter.
+const STRANGERS: &str = "actix_http::h1::dispatcher";
+
 /// Begins logging for the whole process. `filter` has the syntax of `EnvFilter`, such as
 /// `warn,axle::engine=debug`. May be called once.
 pub fn init_logs(filter: &str, style: LogStyle) -> Result<(), LogError> {
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_new(filter)?)
-        .with_writer(io::stderr);
+    let mut kept = EnvFilter::try_new(filter)?;
+    if !filter.contains(STRANGERS) {
+        kept = kept.add_directive(format!("{STRANGERS}=off").parse()?);
+    }
+    let lines = tracing_subscriber::fmt().with_env_filter(kept).with_writer(io::stderr);
     match style {
         LogStyle::Text if io::stderr().is_terminal() => lines.try_init()?,
         LogStyle::Text => lines.with_ansi(false).try_init()?,

@@ -128,6 +128,9 @@ async fn the_doctor_names_what_is_wrong_in_one_go() {
     for words in ["ok    callers", "ok    database", "ok    schema"] {
         assert!(ended.out.contains(words), "{words:?} in {}", ended.out);
     }
+    assert!(ended.out.contains("ok    targets: closed"), "{ended:?}");
+    let open = axle(&["doctor", "--allow-private-targets"], &env).await;
+    assert!(open.out.contains("WRONG targets: allow_private_targets is on"), "{open:?}");
     // The tests' own PostgreSQL does not wait for the disk, and that must be said.
     assert!(ended.out.contains("WRONG durability") && ended.out.contains("fsync"), "{ended:?}");
     assert_eq!(ended.code, Some(1), "{ended:?}");

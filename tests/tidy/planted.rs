@@ -29,6 +29,10 @@ fn each_rule_finds_its_fault() {
             "writes: update and delete, not one",
         ),
         (vec![("src/app.rs", &format!("//! A.\n// {}{}: b", "TO", "DO"))], "src/app.rs:2: unfinis"),
+        (
+            vec![("src/app.rs", "//! A.\nuse reqwest::Client;\nfn f() { Client::new() }")],
+            "src/app.rs:3: guard",
+        ),
         (vec![("src/app/b.rs", "//! B.")], "src/app has no mod.rs"),
         (
             vec![("src/app/mod.rs", "//! A."), ("src/app.rs", "//! A.")],

@@ -183,6 +183,17 @@ async fn b125_without_an_answer_nothing_is_dialled_and_the_call_is_repeated() {
 }
 
 #[tokio::test]
+async fn b125_a_look_up_that_hangs_is_given_up() {
+    let lookup: Lookup = Arc::new(|_name| Box::pin(std::future::pending()));
+    let rig = Rig::guarded(&Guard::with_lookup(Egress::default(), lookup)).await;
+    let run = rig.run(job("http://shop.example/")).await;
+    let error = run.error.unwrap();
+    assert_eq!((run.state, error.class.as_str()), (RunState::Failed, "dns"));
+    assert!(error.message.contains("no answer for the name within 8s"), "{}", error.message);
+    assert_eq!(rig.get(run.id.job).await.state(), State::RetryWait);
+}
+
+#[tokio::test]
 async fn b126_b127_a_stored_header_that_may_not_be_sent_ends_the_job() {
     let rig = Rig::new().await;
     for (name, value) in [("hOsT", "evil.example"), ("x-a", "a\r\nx-b: 1"), ("axle-fence", "9")] {

@@ -243,6 +243,31 @@ async fn inside() {
     api.wait_state(&mixed, "SUCCESS").await;
     assert_eq!(met.take(), [PUBLIC[0].to_owned()].into());
     changing(&api, &met).await;
+    drop((door, closed));
+    own_listeners(&db.url, &met).await;
+}
+
+/// Of this machine everything is allowed, by address and by name; but not where Axle itself listens.
+async fn own_listeners(database: &str, met: &Met) {
+    let env = [
+        ("AXLE_ALLOW_PRIVATE_TARGETS", "false"),
+        ("AXLE_TARGET_ALLOW", "127.0.0.0/8,loopback.test"),
+    ];
+    let server = Server::start(database, "all", &env).await;
+    let api = server.api();
+    for name in ["127.0.0.1", "loopback.test"] {
+        let id = create(&api, &format!("http://{name}/")).await;
+        api.wait_state(&id, "SUCCESS").await;
+    }
+    assert_eq!(met.take(), ["127.0.0.1".to_owned()].into());
+    for listener in [server.address(), server.admin_address()] {
+        let (status, body) =
+            api.post("/v1/jobs", &job(&format!("http://{listener}/metrics"))).await;
+        assert_eq!((status, &body["code"]), (422, &json!("target-forbidden")), "{body}");
+        let by_name = format!("http://loopback.test:{}/metrics", listener.port());
+        let job = api.wait_state(&create(&api, &by_name).await, "FAILED").await;
+        assert_eq!(job["reason"], "target_forbidden", "{job}");
+    }
 }
 
 /// Answers that change, that fail, and a way inside by a redirect.

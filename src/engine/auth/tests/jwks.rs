@@ -19,6 +19,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::domain::egress::Egress;
 
 /// What the issuer answers: a whole HTTP response, or nothing (it hangs up).
 type Answer = Option<String>;
@@ -333,4 +334,22 @@ async fn a_fetch_outlives_its_caller() {
     drop(held);
     assert!(verifier.verify(&token, now()).await.is_ok());
     assert_eq!(issuer.asked(), 1);
+}
+
+#[test]
+fn the_url_of_the_keys_may_be_private_and_is_guarded_all_the_same() {
+    let told = |url: &str, deny: &[&str]| {
+        let deny = deny.iter().map(|place| place.parse().unwrap()).collect();
+        let guard = Guard::new(Egress { deny, ..Egress::default() }, None);
+        let url = url.parse().unwrap();
+        let error = Verifier::new(settings(KeySource::Jwks { url, algorithm: None, guard })).err();
+        error.map(|error| error.to_string())
+    };
+    for url in ["https://10.0.0.1/keys", "http://localhost:8080/", "https://idp.internal/keys"] {
+        assert_eq!(told(url, &[]), None, "{url}");
+    }
+    for url in ["http://169.254.169.254/", "http://metadata.google.internal/", "http://0/"] {
+        assert!(told(url, &[]).unwrap().contains("may not be called"), "{url}");
+    }
+    assert!(told("https://10.0.0.1/keys", &["10.0.0.0/8"]).unwrap().contains("AXLE_TARGET_DENY"));
 }

@@ -2,6 +2,8 @@
 
 use super::{ask, raw_or_reset, statuses};
 use crate::support::api::{Api, Setup};
+use crate::support::db::Db;
+use crate::support::process::Server;
 
 #[tokio::test]
 async fn a_long_address_is_refused_by_us_and_a_longer_one_by_the_framework() {
@@ -65,4 +67,19 @@ async fn b141_a_compressed_body_costs_nothing_before_authentication() {
         let answer = api.raw(head.as_bytes()).await;
         assert_eq!(statuses(&answer), [415], "{framing}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_process_may_open_the_files_that_its_connections_need_or_says_that_it_may_not() {
+    const CONNECTIONS: &str = "15000";
+    const WANTED: u64 = 2 * 15_000 + 1_024;
+    let db = Db::new().await;
+    let server = Server::start(&db.url, "api", &[("AXLE_MAX_CONNECTIONS", CONNECTIONS)]).await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let mut numbers = line.split_whitespace().skip(3).map(|word| word.parse().unwrap_or(u64::MAX));
+    let (soft, hard) = (numbers.next().unwrap(), numbers.next().unwrap());
+    assert!(soft >= WANTED.min(hard), "{line}");
+    let warned = server.err.so_far().contains("max_connections is more than");
+    assert_eq!(warned, soft < WANTED, "{line}");
 }

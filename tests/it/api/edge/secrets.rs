@@ -32,7 +32,8 @@ async fn raw(server: &Server, request: String) -> Vec<u8> {
 async fn no_secret_of_a_request_is_logged_at_any_level() {
     let db = Db::new().await;
     for format in ["text", "json"] {
-        let env = [("AXLE_LOG", "trace"), ("AXLE_LOG_FORMAT", format)];
+        let env =
+            [("AXLE_LOG", "trace,actix_http::h1::dispatcher=trace"), ("AXLE_LOG_FORMAT", format)];
         let server = Server::start(&db.url, "all", &env).await;
         let base = format!("http://{}", server.address());
         let ask = |method: Method, path: &str| client().request(method, format!("{base}{path}"));
@@ -93,4 +94,18 @@ async fn no_secret_of_a_request_is_logged_at_any_level() {
             assert!(lines.is_empty(), "{format}: {lines:#?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_broken_request_of_a_stranger_is_no_error_of_ours() {
+    let db = Db::new().await;
+    let server = Server::start(&db.url, "api", &[("AXLE_LOG", "info,axle=debug")]).await;
+    for broken in ["G\0", "GET / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n"]
+    {
+        assert!(raw(&server, broken.to_owned()).await.starts_with(b"HTTP/1.1 400 "), "{broken}");
+    }
+    server.api().get("/v1/jobs").await;
+    server.err.with("/v1/jobs").await;
+    let printed = server.err.so_far();
+    assert!(!printed.contains("ERROR"), "{printed}");
 }

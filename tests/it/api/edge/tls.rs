@@ -1,19 +1,30 @@
 //! The API with a certificate of its own, and every way in which that can be set up wrongly.
 
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axle::http::Bounds;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use reqwest::{Certificate, Client};
+use rustix::process::Signal;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use crate::support::api::{Api, Setup};
 use crate::support::db::Db;
 use crate::support::process::Server;
 use crate::support::program::{Env, axle};
 use crate::support::target::PATIENCE;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A certificate and its key, as files.
 struct Pair {
@@ -82,6 +93,73 @@ async fn certificate_and_key_may_be_given_as_their_text() {
     let server = Server::start(&db.url, "api", &env).await;
     let url = format!("https://{}/v1/version", server.address());
     assert_eq!(client(&good).get(&url).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_read_on_sighup_and_a_broken_one_is_not() {
+    let (db, dir) = (Db::new().await, TempDir::new().unwrap());
+    let first = pair(&dir, "first", (2020, 2090));
+    let used = Pair { cert: dir.path().join("used.crt"), key: dir.path().join("used.key") };
+    let put = |pair: &Pair| {
+        std::fs::copy(&pair.cert, &used.cert).unwrap();
+        std::fs::copy(&pair.key, &used.key).unwrap();
+    };
+    put(&first);
+    let env = [("AXLE_TLS_CERT", text(&used.cert)), ("AXLE_TLS_KEY", text(&used.key))];
+    let server = Server::start(&db.url, "api", &env).await;
+    let url = format!("https://{}/v1/version", server.address());
+    let second = pair(&dir, "second", (2020, 2090));
+    put(&second);
+    server.signal(Signal::HUP);
+    server.err.with("the certificate was read again").await;
+    assert!(client(&second).get(&url).send().await.is_ok());
+    assert!(client(&first).get(&url).send().await.is_err());
+    put(&Pair { key: first.key, ..pair(&dir, "third", (2020, 2090)) });
+    server.signal(Signal::HUP);
+    let line = server.err.with("the certificate stays as it was").await;
+    assert!(line.contains("tls_key is not the key of"), "{line}");
+    assert!(client(&second).get(&url).send().await.is_ok());
+}
+
+#[tokio::test]
+async fn b142_a_slow_second_head_is_ended_through_tls_too() {
+    let dir = TempDir::new().unwrap();
+    let good = pair(&dir, "good", (2020, 2090));
+    let provider = Arc::new(ring::default_provider());
+    let chain = CertificateDer::from_pem_file(&good.cert).unwrap();
+    let key = PrivateKeyDer::from_pem_file(&good.key).unwrap();
+    let tls = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let tls = tls.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let mut setup = Setup::default();
+    setup.edge.tls = Some(tls.with_single_cert(vec![chain.clone()], key).unwrap());
+    setup.edge.bounds = Bounds { head: SECOND, idle: SECOND, ..Bounds::default() };
+    let api = Api::with(setup).await;
+
+    let mut roots = RootCertStore::empty();
+    roots.add(chain).unwrap();
+    let tls = ClientConfig::builder_with_provider(provider);
+    let tls = tls.with_safe_default_protocol_versions().unwrap();
+    let tls = Arc::new(tls.with_root_certificates(roots).with_no_client_auth());
+    let connection = ClientConnection::new(tls, "localhost".try_into().unwrap()).unwrap();
+    let socket = std::net::TcpStream::connect(api.address()).unwrap();
+    let mut stream = StreamOwned::new(connection, socket);
+    stream.write_all(b"GET /v1/version HTTP/1.1\r\nHost: h\r\n\r\nGET /").unwrap();
+    // A read that waits in vain sets the pace.
+    stream.sock.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let begun = Instant::now();
+    let mut buffer = [0; 4096];
+    let ended = loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => break "closed",
+            Err(error) if error.kind() != ErrorKind::WouldBlock => break "reset",
+            Ok(_) | Err(_) => {}
+        }
+        if stream.write_all(b"x").and_then(|()| stream.flush()).is_err() {
+            break "reset";
+        }
+        assert!(begun.elapsed() < PATIENCE, "it goes on");
+    };
+    assert!(begun.elapsed() < SECOND * 16, "{ended} after {:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -23,9 +23,13 @@ const PER_ADDRESS: i32 = 60;
 pub(super) async fn count(ctx: &Ctx, email: &Email, address: Option<IpAddr>) -> Result<(), Error> {
     let now = ctx.clock.now();
     let window = window(now);
-    let mut used_up = tries::count(&ctx.store, of_email(email), window).await? > PER_EMAIL;
+    // The address first: whoever has used it up fills no table with invented e-mail addresses.
+    let mut used_up = false;
     if let Some(address) = address {
-        used_up |= tries::count(&ctx.store, of_address(address), window).await? > PER_ADDRESS;
+        used_up = tries::count(&ctx.store, of_address(address), window).await? > PER_ADDRESS;
+    }
+    if !used_up {
+        used_up = tries::count(&ctx.store, of_email(email), window).await? > PER_EMAIL;
     }
     if used_up {
         let left = window.timestamp() + WINDOW_S - now.timestamp();

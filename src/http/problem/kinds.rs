@@ -112,6 +112,22 @@ pub const KINDS: &[Kind] = &[
         "A schedule uses the calendar",
         "Take the calendar out of the schedule's exclude first, or empty its dates.",
     ),
+    kind(
+        ("team-exists", 409, false),
+        "The team exists",
+        "Choose another slug, or PATCH /v1/teams/{team}.",
+    ),
+    kind(("last-owner", 409, false), "A team keeps an owner", "Make somebody else an owner first."),
+    kind(
+        ("invitation-ended", 409, false),
+        "The invitation is not open",
+        "Ask whoever manages the team for a new one; each can be accepted once, within a week.",
+    ),
+    kind(
+        ("login-unavailable", 409, false),
+        "People cannot sign in here",
+        "Use a token of the issuer that this server trusts; AXLE_JWT_SECRET would let people sign in.",
+    ),
     kind(("key-ended", 409, false), "The key has ended", "Make a new one: POST /v1/keys."),
     kind(
         ("idempotency-key-in-flight", 409, true),

@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LINT := $(TARGET)/lint
 
-FUZZ := cron ical timetable target header
+FUZZ := cron header ical signature target timetable
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
@@ -34,7 +34,7 @@ deny: toolchain ## what may come into the program: licences, sources, banned cra
 fmt: toolchain ## format the code
 	$(CARGO) fmt
 
-fuzz: ## look for inputs that break schedules or the guard, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
+fuzz: ## look for inputs that break schedules, the guard or signatures, SECONDS=60 for each target (needs nightly Rust, cargo-fuzz)
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
 	{ echo "make fuzz needs a nightly compiler: rustup toolchain install nightly"; exit 1; }
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || \

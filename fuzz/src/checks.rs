@@ -1,4 +1,4 @@
-//! What must hold of schedules whatever somebody writes. Each function takes the bytes of one input
+//! What must hold of schedules and signatures whatever somebody writes. Each function takes the bytes of one input
 //! and panics where something does not hold; inputs that say nothing are passed over.
 //!
 //! Two callers share this file: the fuzz targets beside it, and a test of Axle that replays
@@ -15,6 +15,8 @@ use crate::domain::schedule::rule::{AnyOf, At, Day, Every, Rule, Which};
 use crate::domain::schedule::slot::Fate;
 use crate::domain::schedule::timetable::{Plan, Timetable};
 use crate::domain::schedule::{OnGap, OnOverlapHour, ical};
+use crate::domain::signature::verify::{Captured, Freshness, header, verify};
+use crate::domain::signature::{ID, Message, RUN_SIGNATURE, SIGNATURE, SigningSecret, TIMESTAMP};
 
 /// No input may take longer. Far more than any takes, also unoptimized on a busy machine.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -85,6 +87,46 @@ pub fn timetable(data: &[u8]) {
         if let Ok(table) = Timetable::new(plan, "#") {
             agree(&table, after);
         }
+    });
+}
+
+/// Reads a captured call, `name: value` lines, an empty line and the body, as the seeds show. No call
+/// that was not signed verifies; one that is signed does, whatever stands beside our signature.
+pub fn signature(data: &[u8]) {
+    const NOW: Freshness = Freshness { now: 1_800_000_000, tolerance: 300 };
+    bounded(data, || {
+        let secret = SigningSecret::from_bytes(&[7; 32]).expect("32 bytes are enough");
+        let secrets = [secret];
+        let split = data.windows(2).position(|pair| pair == b"\n\n");
+        let (head, body) = data.split_at(split.map_or(data.len(), |at| at + 2));
+        let head = String::from_utf8_lossy(head);
+        let lines = head.lines().filter_map(|line| line.split_once(':'));
+        let mut headers: Vec<_> =
+            lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let call = Captured { headers: &headers, body, sent: None };
+        let (_, why) = verify(call, &secrets, NOW);
+        assert!(!why.is_empty(), "nobody has signed it");
+        assert!(why.iter().all(|why| !why.code().is_empty() && !why.detail().is_empty()));
+        let sent = Captured { sent: Some(b"{}"), ..call };
+        assert!(!verify(sent, &secrets, NOW).1.is_empty(), "nobody has signed it");
+
+        // Signed in its own words, as far as they are there once and make sense.
+        let word = |name| header(&headers, name).map(str::to_owned);
+        let (job, run, fence) = (word(ID), word("axle-run-id"), word("axle-fence"));
+        let (Some(job), Some(run), Some(fence)) = (job, run, fence) else { return };
+        let theirs = word(SIGNATURE).unwrap_or_default();
+        let message =
+            Message { job: &job, run: &run, fence: &fence, timestamp: "1800000000", body };
+        let ours = [
+            (TIMESTAMP, "1800000000".to_owned()),
+            (SIGNATURE, format!("{} {theirs}", message.signature(&secrets))),
+            (RUN_SIGNATURE, message.run_signature(&secrets)),
+            ("axle-job-id", job.clone()),
+        ];
+        headers.retain(|(name, _)| ours.iter().all(|(own, _)| !own.eq_ignore_ascii_case(name)));
+        headers.extend(ours.map(|(name, value)| (name.to_owned(), value)));
+        let call = Captured { headers: &headers, body, sent: None };
+        assert_eq!(verify(call, &secrets, NOW), (Some(0), Vec::new()));
     });
 }
 

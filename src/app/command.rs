@@ -7,12 +7,12 @@ use super::edge::Front;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    audit, auth, dev, doctor, first, migrate, no_database, parts, settings, settings_for_dev,
-    with_database,
+    audit, auth, dev, doctor, first, migrate, no_database, parts, secrets, settings,
+    settings_for_dev, with_database,
 };
 use crate::bench;
 use crate::cli::told::Told;
-use crate::cli::{self, Command, ConfigCommand, Migrate, healthcheck, token};
+use crate::cli::{self, Command, ConfigCommand, Migrate, Secrets, healthcheck, token};
 use crate::config::{self, Config};
 use crate::engine::auth::{MintClaims, Powers, mint_with};
 use crate::engine::clock::system_now;
@@ -48,6 +48,15 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         Command::Token(wanted) => {
             let config = settings(flags)?;
             say(&make_token(&config, &wanted)?);
+        }
+        Command::Verify(words) => return Ok(tell(&cli::verify::run(&words, system_now()))),
+        Command::Secrets(Secrets::Rewrap) => {
+            let (done, left) = secrets::rewrap(&with_database(flags)?).await?;
+            say(&done);
+            for line in &left {
+                complain(line);
+            }
+            return Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Config(ConfigCommand::Show { origin }) => {
             say(Config::load(flags)?.show(origin).trim_end());

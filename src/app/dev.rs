@@ -125,6 +125,9 @@ async fn database(
         say(&format!("PostgreSQL runs as the user {account}, since it refuses to run as root"));
     }
     config.database_url = Secret::from(cluster.url("axle"));
+    if config.secret_key.is_none() {
+        config.secret_key = Some(cluster.secret_key()?.into());
+    }
     Ok((Some(cluster), scratch))
 }
 

@@ -8,6 +8,7 @@ use super::{auth, certificate, parts};
 use crate::config::Config;
 use crate::engine::clock::system_now;
 use crate::engine::invoke::Invoker;
+use crate::engine::secrets::Vault;
 use crate::store::{self, Store, migrate};
 
 /// What one check found.
@@ -45,12 +46,16 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
     );
     match Store::new(&parts::store_settings(config, "doctor")) {
         Err(error) => say("database", Err(error.to_string())),
-        Ok(store) => database(&store, &mut say).await,
+        Ok(store) => database(&store, config, &mut say).await,
     }
     findings
 }
 
-async fn database(store: &Store, say: &mut impl FnMut(&'static str, Result<String, String>)) {
+async fn database(
+    store: &Store,
+    config: &Config,
+    say: &mut impl FnMut(&'static str, Result<String, String>),
+) {
     let asked = Instant::now();
     let status = migrate::status(store).await;
     let took = asked.elapsed();
@@ -61,6 +66,9 @@ async fn database(store: &Store, say: &mut impl FnMut(&'static str, Result<Strin
             let current = status.is_current();
             let pending = "migrations are pending: run `axle migrate up`".to_owned();
             say("schema", if current { Ok("up to date".into()) } else { Err(pending) });
+            if current {
+                say("secrets", secrets(store, config).await);
+            }
         }
     }
     match store::settings::durability(store).await {
@@ -77,5 +85,16 @@ async fn database(store: &Store, say: &mut impl FnMut(&'static str, Result<Strin
             "latency",
             Err("a connection takes more than 50 ms: put Axle near its database".into()),
         );
+    }
+}
+
+/// Whether the secret key is the one that this database needs.
+async fn secrets(store: &Store, config: &Config) -> Result<String, String> {
+    match Vault::look(store, parts::keyring(config).as_ref()).await {
+        Ok(true) => Ok("AXLE_SECRET_KEY opens them".into()),
+        Ok(false) => {
+            Ok("AXLE_SECRET_KEY is not set: calls cannot be signed, and no secret is kept".into())
+        }
+        Err(error) => Err(error.to_string()),
     }
 }

@@ -12,6 +12,7 @@ pub mod edge;
 pub mod first;
 pub mod migrate;
 pub mod parts;
+pub mod secrets;
 pub mod serve;
 pub mod stop;
 pub mod trial;

@@ -9,7 +9,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::Config;
 use crate::domain::egress::Egress;
+use crate::domain::hidden::Hidden;
 use crate::engine::login::Signer;
+use crate::engine::secrets::{Keyring, Vault};
 use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
 
@@ -36,17 +38,24 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
     if shards.is_empty() {
         bail!("the table shards is empty: this database was not set up by `axle migrate up`");
     }
-    let mut callback_key = store::clock::key(&store).await.context("reading the callback key")?;
+    let installation = store::clock::key(&store).await.context("reading the callback key")?;
     // Whoever has only the database cannot forge a callback if a secret key is set.
-    callback_key.extend(config.secret_key.iter().flat_map(|key| key.expose().bytes()));
+    let secret_keys = config.secret_keys();
+    let mut callback_keys =
+        secret_keys.iter().map(|key| [&installation, key.expose().as_bytes()].concat());
+    let callback_key = callback_keys.next().unwrap_or_else(|| installation.clone());
+    let other_callback_keys = callback_keys.collect();
+    let vault = Vault::open(&store, keyring(config)).await?;
     let limits = Limits {
         max_payload: config.max_payload,
         idempotency_ttl: config.idempotency_ttl,
         lease: config.lease,
         public_url: public_url(config),
         callback_key,
+        other_callback_keys,
         default_time_zone: config.default_time_zone.clone(),
         guard: guard(config),
+        vault: vault.map(Arc::new),
     };
     Ok(Ctx {
         store,
@@ -85,6 +94,12 @@ pub fn guard(config: &Config) -> Guard {
 pub const OPEN: &str = "allow_private_targets is on: whoever may register a job can make Axle call \
                         this machine and its private networks; name what is needed in target_allow \
                         instead";
+
+/// The keys that secrets are sealed with, if any is set.
+pub fn keyring(config: &Config) -> Option<Keyring> {
+    let keys: Vec<_> = config.secret_keys().iter().map(|key| Hidden::new(key.expose())).collect();
+    Keyring::new(&keys)
+}
 
 /// An answered registration is durable only as far as the database is (trust.md section 2).
 async fn warn_of_durability(store: &Store) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ pub mod healthcheck;
 pub mod schedules;
 pub mod token;
 pub mod told;
+pub mod verify;
 
 use std::path::PathBuf;
 
@@ -47,6 +48,11 @@ pub enum Command {
     /// Prove the audit log
     #[command(subcommand)]
     Audit(Audit),
+    /// Say why a captured call verifies with a signing secret or not; asks no server
+    Verify(verify::Verify),
+    /// Change the key that secrets in the database are encrypted with
+    #[command(subcommand)]
+    Secrets(Secrets),
     /// Show or check the settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -94,6 +100,14 @@ pub enum Migrate {
     Up,
     /// Say what is applied and what is pending; exit status 1 if something is
     Status,
+}
+
+/// `axle secrets`.
+#[derive(Debug, Subcommand)]
+pub enum Secrets {
+    /// Seal everything anew with the first key of `AXLE_SECRET_KEY`; then the others can go. Exit
+    /// status 1 if something could not be
+    Rewrap,
 }
 
 /// `axle token`.
@@ -165,9 +179,19 @@ pub enum ConfigCommand {
 /// Reads the command line. The second value holds the settings given as flags.
 pub fn parse() -> (Command, clap::ArgMatches) {
     let mut grammar = Cli::command();
-    for name in
-        ["serve", "dev", "migrate", "token", "config", "doctor", "healthcheck", "audit", "admin"]
-    {
+    let with_settings = [
+        "serve",
+        "dev",
+        "migrate",
+        "token",
+        "secrets",
+        "config",
+        "doctor",
+        "healthcheck",
+        "audit",
+        "admin",
+    ];
+    for name in with_settings {
         grammar = grammar.mut_subcommand(name, |command| {
             let global = config::flags().into_iter().map(|flag| flag.global(true));
             command.args(global)

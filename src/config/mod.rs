@@ -73,7 +73,7 @@ pub struct Config {
     pub require_idempotency_key: bool,
     /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
-    /// The key under which stored secrets are encrypted.
+    /// The keys under which stored secrets are encrypted, the newest first, with commas between.
     pub secret_key: Option<Secret>,
     /// The shared secret of HS256 tokens.
     pub jwt_secret: Option<Secret>,
@@ -157,6 +157,12 @@ impl Config {
     /// A flag that `flags` does not define (a command may offer few or none) counts as not given.
     pub fn load(flags: &ArgMatches) -> Result<Loaded, ConfigError> {
         Loaded::from_sources(Sources::of_process(flags))
+    }
+
+    /// The keys in `secret_key`, the newest first.
+    pub fn secret_keys(&self) -> Vec<Secret> {
+        let text = self.secret_key.iter().flat_map(|text| text.expose().split(','));
+        text.map(|key| Secret::from(key.trim())).collect()
     }
 
     /// What tokens are checked with. `None` is legal here; the `api` role must refuse to start

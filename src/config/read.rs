@@ -6,6 +6,9 @@ use tracing_subscriber::EnvFilter;
 use crate::domain::egress::Pattern;
 use crate::domain::schedule::zone::zone;
 
+/// As many bytes as the cipher's key, were they all random.
+const SECRET_KEY_BYTES: usize = 32;
+
 pub(super) fn postgres_url(text: &str) -> Result<String, String> {
     let schemes = ["postgres://", "postgresql://"];
     if schemes.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
@@ -19,6 +22,14 @@ pub(super) fn time_zone(text: &str) -> Result<String, String> {
     match zone(text, "#") {
         Ok(zone) => Ok(zone.name().to_owned()),
         Err(invalid) => Err(invalid.0.into_iter().map(|fault| fault.detail).collect()),
+    }
+}
+
+/// One key, or several with commas between, the newest first.
+pub(super) fn secret_keys(text: &str) -> Result<String, String> {
+    match text.split(',').map(|key| key.trim().len()).min() {
+        Some(SECRET_KEY_BYTES..) => Ok(text.to_owned()),
+        short => Err(format!("one has {} bytes", short.unwrap_or(0))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::edge;
 use super::kind::Kind;
-use super::read::{log_filter, places, postgres_url, public_key, time_zone};
+use super::read::{log_filter, places, postgres_url, public_key, secret_keys, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
 
 /// One setting.
@@ -217,9 +217,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         flag: None,
         default: None,
         secret: true,
-        meaning: "Goes into the tokens of callback URLs, so that the database alone cannot forge \
-                  one; the same for every process",
-        kind: Kind::Secret { least: 1, slot: |config| &mut config.secret_key },
+        meaning: "Encrypts the secrets in the database and goes into the tokens of callback URLs, \
+                  so that the database alone gives nothing away; the same for every process",
+        kind: Kind::Own {
+            name: "KEYS",
+            form: "random text of at least 32 bytes, or several such, the newest first, with commas \
+                   between",
+            set: |config, text| {
+                config.secret_key = Some(secret_keys(text)?.into());
+                Ok(())
+            },
+        },
     },
     Setting {
         key: "jwt_secret",

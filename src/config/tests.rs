@@ -222,7 +222,7 @@ fn every_url_built_from_libpq_variables_means_the_same_to_the_driver() {
 fn no_secret_is_ever_printed() {
     let env = [
         ("AXLE_DATABASE_URL", "postgres://axle:hunter2@db/axle"),
-        ("AXLE_SECRET_KEY", "hunter2"),
+        ("AXLE_SECRET_KEY", "hunter2hunter2hunter2hunter2hunter2"),
         ("AXLE_JWT_SECRET", "hunter2hunter2hunter2hunter2hunter2"),
     ];
     let loaded = load(&[], &env, "").unwrap();

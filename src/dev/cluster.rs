@@ -85,6 +85,12 @@ impl Cluster {
         self.server.as_ref().and_then(Server::pid)
     }
 
+    /// A key of 256 bits that lasts as long as the data directory, for what Axle encrypts in it.
+    pub fn secret_key(&self) -> Result<String, Error> {
+        let new = initdb::random_password()? + &initdb::random_password()?;
+        self.home.secret_key(&new)
+    }
+
     /// Another program of the same PostgreSQL, such as `pgbench`, where it is installed.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         self.binaries.other(name)

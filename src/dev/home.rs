@@ -4,6 +4,7 @@
 //! ```text
 //! axle.lock      held while a process uses the folder; marks the folder as Axle's
 //! password       the superuser's, readable by the owner only
+//! secret_key     what the secrets in the database are encrypted with, if nobody sets AXLE_SECRET_KEY
 //! data/          PostgreSQL's own; there only once it is complete
 //! data.new/      a new one being made; what a crash leaves of it is thrown away
 //! postgres.log   what the server prints, and postgres.log.1 of the start before
@@ -104,15 +105,23 @@ impl Home {
     /// Keeps `password` on disk, for the owner's eyes only.
     pub(super) fn write_password(&self, password: &str) -> Result<(), Error> {
         let path = self.password_file();
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file =
-                options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-            writeln!(file, "{password}")?;
-            file.sync_all()
-        };
-        write().map_err(io_error("write", &path))?;
+        write_private(&path, password).map_err(io_error("write", &path))?;
         self.give(&path)
+    }
+
+    /// The key kept by an earlier start, or `new`, kept from now on.
+    pub(super) fn secret_key(&self, new: &str) -> Result<String, Error> {
+        let path = self.dir.join("secret_key");
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(text.trim().to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("read", &path)(error)),
+        }
+        // In one step, so that a crash leaves no half of a key.
+        let unfinished = self.dir.join("secret_key.new");
+        write_private(&unfinished, new).map_err(io_error("write", &unfinished))?;
+        fs::rename(&unfinished, &path).map_err(io_error("put in place", &path))?;
+        Ok(new.to_owned())
     }
 
     /// Makes an empty folder for a data directory in the making, in place of any left by a crash.
@@ -174,6 +183,14 @@ impl Home {
     fn give(&self, path: &Path) -> Result<(), Error> {
         self.account.as_ref().map_or(Ok(()), |account| account.own(path))
     }
+}
+
+/// Writes a file that only its owner reads.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
 }
 
 /// The last lines of a program's output.

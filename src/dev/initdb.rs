@@ -93,7 +93,7 @@ async fn run(step: &'static str, mut command: Command, input: &str) -> Result<()
 }
 
 /// 128 random bits in hexadecimal: nothing to escape in a URL.
-fn random_password() -> Result<String, Error> {
+pub(super) fn random_password() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     server::fill_random(&mut bytes)?;
     let mut text = String::with_capacity(32);

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike, Utc};
 
 use super::invalid::Invalid;
-use super::job::{Due, NewJob, Target};
+use super::job::{Due, NewJob, SecretHeader, Target};
 use super::queue::is_queue_name;
 use super::retry::RetryPolicy;
 use super::{headers, target_url};
@@ -137,6 +137,30 @@ fn check_target(faults: &mut Invalid, at: &str, target: &Target) {
         faults.add(format!("{at}/target/method"), "out-of-range", detail);
     }
     headers::check(faults, &format!("{at}/target/headers"), &target.headers);
+    check_secret_headers(faults, at, target);
+}
+
+/// The same rules, and one place for each name: nobody could tell which of two values is sent.
+fn check_secret_headers(faults: &mut Invalid, at: &str, target: &Target) {
+    let count = target.headers.len() + target.secret_headers.len();
+    if count > headers::COUNT_LIMIT && !target.secret_headers.is_empty() {
+        let detail = format!("at most {} headers, got {count}", headers::COUNT_LIMIT);
+        faults.add(format!("{at}/target/secret_headers"), "too-many", detail);
+    }
+    for (n, header) in target.secret_headers.iter().enumerate() {
+        let at = format!("{at}/target/secret_headers/{}", escape(header.name()));
+        if let SecretHeader::Given { name, value } = header
+            && let Err((code, detail)) = headers::check_one(name, value.expose())
+        {
+            faults.add(at.clone(), code, detail);
+        }
+        let same = |name: &str| name.eq_ignore_ascii_case(header.name());
+        if target.headers.iter().any(|(name, _)| same(name))
+            || target.secret_headers.iter().take(n).any(|other| same(other.name()))
+        {
+            faults.add(at, "duplicate-field", "this header is given twice; give it once");
+        }
+    }
 }
 
 fn check_url(faults: &mut Invalid, at: &str, text: &str) {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::hidden::Hidden;
 use super::id::{JobId, ScheduleId};
 use super::principal::Team;
 use super::retry::RetryPolicy;
@@ -27,6 +28,61 @@ pub struct Target {
     /// Headers that go with the request beside ours, in the order they came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
+    /// The same, with values that nobody may read back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_headers: Vec<SecretHeader>,
+}
+
+/// A header whose value is a secret. One that is not sealed yet has no stored form: to store it by
+/// mistake is an error, not a leak.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SecretHeader {
+    /// As it is stored.
+    Sealed {
+        /// The header's name.
+        name: String,
+        /// What is shown in the value's place: equal for equal values of a team.
+        mask: String,
+        /// The value, for the puller alone.
+        sealed: String,
+    },
+    /// As it came, or [`MASKED`] and the mask of a stored one that is to stay.
+    #[serde(skip)]
+    Given {
+        /// The header's name.
+        name: String,
+        /// The value.
+        value: Hidden,
+    },
+}
+
+/// How the text begins that is shown in place of a secret header's value.
+pub const MASKED: &str = "secret:";
+
+impl SecretHeader {
+    /// The header's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Sealed { name, .. } | Self::Given { name, .. } => name,
+        }
+    }
+
+    /// What is shown in the value's place.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Sealed { mask, .. } => format!("{MASKED}{mask}"),
+            Self::Given { .. } => format!("{MASKED}given"),
+        }
+    }
+}
+
+impl Target {
+    /// Scheme, host and port: what a secret header is for. None if the URL cannot be read.
+    pub fn origin(&self) -> Option<String> {
+        let url = url::Url::parse(&self.url).ok()?;
+        Some(url.origin().ascii_serialization())
+    }
 }
 
 /// How a run ends well.

@@ -111,7 +111,12 @@ mod tests {
     }
 
     fn job() -> Job {
-        let target = Target { url: "http://x/".into(), method: "POST".into(), headers: vec![] };
+        let target = Target {
+            url: "http://x/".into(),
+            method: "POST".into(),
+            headers: vec![],
+            secret_headers: vec![],
+        };
         let new = NewJob {
             name: None,
             queue: "mail".into(),

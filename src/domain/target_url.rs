@@ -26,8 +26,9 @@ pub struct Flaw {
 /// ids of IPv6 addresses.
 pub fn parse(text: &str) -> Result<Url, Flaw> {
     let flaw = |code, detail: String| Err(Flaw { code, detail });
+    let too_long = || flaw("out-of-range", format!("must have at most {URL_LIMIT} characters"));
     if text.len() > URL_LIMIT {
-        return flaw("out-of-range", format!("must have at most {URL_LIMIT} characters"));
+        return too_long();
     }
     // The parser would drop or escape them in silence, and call something else than what stands
     // there (bug B123).
@@ -41,6 +42,10 @@ pub fn parse(text: &str) -> Result<Url, Flaw> {
             return flaw("malformed", format!("must be an absolute http or https URL: {error}"));
         }
     };
+    // What is sent counts: percent-encoding makes six characters of an `ä`.
+    if url.as_str().len() > URL_LIMIT {
+        return too_long();
+    }
     if !matches!(url.scheme(), "http" | "https") {
         let detail = format!("the scheme must be http or https, got {:?}", url.scheme());
         return flaw("out-of-range", detail);

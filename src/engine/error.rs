@@ -91,6 +91,12 @@ pub enum Error {
         /// The present `ETag`.
         current: String,
     },
+    /// A secret cannot be kept here.
+    #[error("this server has no AXLE_SECRET_KEY, without which no secret is stored")]
+    SecretKeyMissing,
+    /// The signing secrets that are there stand against it.
+    #[error("{0}")]
+    SigningConflict(&'static str),
     /// The token in a callback URL is not that run's.
     #[error("the token of this callback URL is not this run's")]
     BadRunToken,

@@ -19,10 +19,10 @@ use url::Url;
 use super::guard::{Guard, refusal_in};
 use super::run_token;
 use super::settle::{News, Report};
-use super::{Ctx, clock};
+use super::{Ctx, clock, signers};
 use crate::domain::egress::Refusal;
 use crate::domain::headers::check_one;
-use crate::domain::job::Completion;
+use crate::domain::job::{Completion, SecretHeader};
 use crate::domain::retry::retry_after;
 use crate::domain::run::{Response, RunError};
 use crate::domain::target_url;
@@ -151,8 +151,16 @@ async fn request<'a>(
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| wrong(&e))?;
         headers.append(name, HeaderValue::from_str(value).map_err(|e| wrong(&e))?);
     }
+    // What is missing here (a key, the database) may be there at the next call.
+    let later = |error: RunError| (Outcome::Unreached, error);
+    for (name, value) in secret_headers(ctx, job).map_err(later)? {
+        headers.append(name, value);
+    }
     let now = ctx.clock.now();
-    for (name, value) in ours(ctx, job, now).await {
+    // Never unsigned because the secrets could not be read: the target would take it for a forgery.
+    let signed = signers::headers(ctx, job, now).await;
+    let signed = signed.map_err(|error| later(RunError::new("signing", error.to_string())))?;
+    for (name, value) in ours(ctx, job, now).await.into_iter().chain(signed) {
         headers.insert(name, HeaderValue::from_str(&value).map_err(|e| wrong(&e))?);
     }
     let request = client.request(method, url).headers(headers).body(job.payload.clone()).build();
@@ -163,8 +171,30 @@ fn forbidden(refusal: &Refusal) -> (Outcome, RunError) {
     (Outcome::Forbidden, RunError::new("target_forbidden", refusal.to_string()))
 }
 
-/// The headers of conventions 2.6. `webhook-signature` and `Axle-Signature` take their place here
-/// once teams have signing secrets.
+/// The headers whose values are secret, opened here and nowhere else.
+fn secret_headers(ctx: &Ctx, job: &Claimed) -> Result<Vec<(HeaderName, HeaderValue)>, RunError> {
+    let target = &job.spec.target;
+    let origin = target.origin().unwrap_or_default();
+    let open = |header: &SecretHeader| {
+        let SecretHeader::Sealed { name, sealed, .. } = header else {
+            return Err("it is not sealed".to_owned());
+        };
+        let vault = ctx.limits.vault.as_ref().ok_or("AXLE_SECRET_KEY is not set")?;
+        let opened = vault.header(&job.team, &origin, (name, sealed));
+        let value = opened.map_err(|why| why.to_string())?;
+        let unfit = "it is no header";
+        let mut value = HeaderValue::from_str(value.expose()).or(Err(unfit))?;
+        value.set_sensitive(true);
+        Ok((HeaderName::from_bytes(name.as_bytes()).or(Err(unfit))?, value))
+    };
+    let named = |header: &SecretHeader| {
+        let told = |why| format!("the secret header {} cannot be sent: {why}", header.name());
+        open(header).map_err(|why| RunError::new("secret", told(why)))
+    };
+    target.secret_headers.iter().map(named).collect()
+}
+
+/// The headers of conventions 2.6 that every call has.
 async fn ours(ctx: &Ctx, job: &Claimed, now: DateTime<Utc>) -> Vec<(HeaderName, String)> {
     let instant = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Micros, true);
     let name = HeaderName::from_static;

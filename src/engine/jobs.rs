@@ -3,7 +3,7 @@
 use super::error::allow;
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error};
+use super::{Ctx, Error, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -41,11 +41,12 @@ pub async fn create(
     ctx: &Ctx,
     who: &Principal,
     key: Option<&Key>,
-    new: NewJob,
+    mut new: NewJob,
     render: impl Fn(&Registered) -> Kept,
 ) -> Result<Answer<Registered>, Error> {
     allow(who, Act::Write)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
+    seal(ctx, who, &mut new, "#")?;
     let now = ctx.clock.now();
     let reject = new.on_duplicate == OnDuplicate::Reject;
     let work = async |session: &crate::store::Session| {
@@ -78,7 +79,16 @@ pub async fn create_batch(
         ctx.limits.guard.admit_target(&new.spec.target, &format!("#/jobs/{place}"))?;
         Ok(new)
     };
-    let items: Vec<Result<NewJob, Invalid>> = items.into_iter().enumerate().map(admit).collect();
+    let mut items: Vec<Result<NewJob, Invalid>> =
+        items.into_iter().enumerate().map(admit).collect();
+    for (place, item) in items.iter_mut().enumerate() {
+        let Ok(new) = item else { continue };
+        match seal(ctx, who, new, &format!("#/jobs/{place}")) {
+            Ok(()) => {}
+            Err(Error::Invalid(invalid)) => *item = Err(invalid),
+            Err(error) => return Err(error),
+        }
+    }
     if mode == Batch::Atomic {
         let faults: Vec<_> =
             items.iter().filter_map(|item| item.as_ref().err()).flat_map(|e| e.0.clone()).collect();
@@ -118,6 +128,12 @@ pub async fn create_batch(
         registered(ctx, jobs, "api");
     }
     Ok(answer)
+}
+
+/// Before anything of it is stored.
+fn seal(ctx: &Ctx, who: &Principal, new: &mut NewJob, at: &str) -> Result<(), Error> {
+    let vault = ctx.limits.vault.as_deref();
+    secrets::seal_target(vault, &who.team, &mut new.spec.target, (None, at))
 }
 
 /// Why an atomic batch is refused whose item at `place` meets its unique key on a job. If that is of

@@ -35,10 +35,14 @@ pub mod queues;
 pub mod random;
 pub mod refusal;
 pub mod register;
+pub mod rewrap;
 pub mod rounds;
 pub mod run_token;
 pub mod schedules;
+pub mod secrets;
 pub mod settle;
+pub mod signers;
+pub mod signing;
 pub mod sweep;
 pub mod teams;
 pub mod tokens;
@@ -89,8 +93,12 @@ pub struct Limits {
     pub public_url: String,
     /// Signs the tokens in callback URLs.
     pub callback_key: Vec<u8>,
+    /// What signed them before `AXLE_SECRET_KEY` changed, and still does elsewhere.
+    pub other_callback_keys: Vec<Vec<u8>>,
     /// The IANA name of the zone of a schedule that names none.
     pub default_time_zone: String,
     /// What may be called.
     pub guard: Guard,
+    /// Keeps secrets; none without `AXLE_SECRET_KEY`.
+    pub vault: Option<Arc<secrets::Vault>>,
 }

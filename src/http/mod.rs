@@ -26,6 +26,7 @@ pub mod queues;
 pub mod runs;
 pub mod schedules;
 mod server;
+pub mod signing;
 pub mod teams;
 mod watch;
 
@@ -123,6 +124,15 @@ fn schedule_operations(cfg: &mut ServiceConfig<'_>) {
         .service(calendars::get_calendar)
         .service(calendars::put_calendar)
         .service(calendars::delete_calendar);
+    signing_operations(cfg);
+}
+
+fn signing_operations(cfg: &mut ServiceConfig<'_>) {
+    cfg.service(signing::create_signing_secret)
+        .service(signing::list_signing_secrets)
+        .service(signing::rotate_signing_secret)
+        .service(signing::revoke_signing_secret)
+        .service(signing::verify_call);
 }
 
 /// What a handler answers.

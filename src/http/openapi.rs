@@ -35,6 +35,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "access", description = "Who may ask, and who did what: API keys, tokens, the audit log"),
         (name = "teams", description = "Teams and the people in them"),
         (name = "login", description = "How people sign in"),
+        (name = "signing", description = "What calls are signed with, and why one does not verify"),
         (name = "server", description = "The server itself"),
     ),
     security(("bearer" = [])),

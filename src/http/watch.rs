@@ -37,7 +37,7 @@ impl Drop for Watch {
 pub(super) fn begin(io: &dyn Any, connection: &mut Extensions, limit: Duration) {
     let plain = io.downcast_ref::<net::TcpStream>();
     let secure = || io.downcast_ref::<TlsStream<net::TcpStream>>().map(|tls| tls.get_ref().0);
-    // Without a free file descriptor the connection goes unwatched; there will be no many of them.
+    // Without a free file descriptor this one goes unwatched, and the next is not even accepted.
     let socket = plain.or_else(secure).and_then(|tcp| tcp.as_fd().try_clone_to_owned().ok());
     let Some(socket) = socket.map(TcpStream::from) else { return };
     let idle_since = Cell::new(Some(Instant::now()));

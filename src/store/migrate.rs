@@ -38,7 +38,12 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "limits",
         text: include_str!("../../migrations/0004_limits.sql"),
     },
-    Migration { version: 5, name: "teams", text: include_str!("../../migrations/0005_teams.sql") },
+    Migration {
+        version: 5,
+        name: "secrets",
+        text: include_str!("../../migrations/0005_secrets.sql"),
+    },
+    Migration { version: 6, name: "teams", text: include_str!("../../migrations/0006_teams.sql") },
 ];
 
 /// One line of `axle migrate status`.

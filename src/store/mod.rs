@@ -28,6 +28,7 @@ pub mod queues;
 pub mod rounds;
 pub mod runs;
 pub mod schedules;
+pub mod secrets;
 pub mod sessions;
 pub mod settings;
 pub mod shards;

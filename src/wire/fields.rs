@@ -9,6 +9,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde_json::value::RawValue;
 
 use crate::domain::check::escape;
+use crate::domain::hidden::Hidden;
 use crate::domain::invalid::Invalid;
 
 /// The fields of an object that nobody has read yet, and the faults found so far.
@@ -174,6 +175,24 @@ impl<'a> Fields<'a> {
                 Err(_) => self.add(wrong_type(&self.at(&key), "a string of Unicode text", raw)),
             }
         }
+        texts
+    }
+
+    /// An object field whose values are secret texts; its faults do not repeat what was given.
+    pub fn hidden_texts(&mut self, key: &'static str) -> Vec<(String, Hidden)> {
+        let Some(raw) = self.raw(key).filter(|raw| raw.get() != "null") else { return Vec::new() };
+        let Ok(mut inner) = Fields::read(raw, &self.at(key)) else {
+            self.fault(key, "wrong-type", "must be an object");
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for (key, raw) in std::mem::take(&mut inner.entries) {
+            match serde_json::from_str::<String>(raw.get()) {
+                Ok(text) => texts.push((key.into_owned(), Hidden::new(text))),
+                Err(_) => inner.fault(&key, "wrong-type", "must be a string of Unicode text"),
+            }
+        }
+        self.add(inner.finish());
         texts
     }
 

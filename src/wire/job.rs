@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::{instant, json};
 use crate::domain::id::RunId;
-use crate::domain::job::{Completion, Job, Reason};
+use crate::domain::job::{Completion, Job, Reason, SecretHeader, Target};
 use crate::domain::next_step::next_step;
 use crate::domain::retry::RetryPolicy;
 use crate::domain::run::{Progress, RunError};
@@ -28,6 +28,23 @@ pub struct TargetView {
     #[serde(serialize_with = "as_object")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub headers: Vec<(String, String)>,
+    /// Headers with secret values: `secret:` and a short hash stand in place of each, equal for equal
+    /// values of a team.
+    #[serde(serialize_with = "as_object", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    pub secret_headers: Vec<(String, String)>,
+}
+
+impl From<&Target> for TargetView {
+    fn from(target: &Target) -> Self {
+        let shown = |header: &SecretHeader| (header.name().to_owned(), header.shown());
+        Self {
+            url: target.url.clone(),
+            method: target.method.clone(),
+            headers: target.headers.clone(),
+            secret_headers: target.secret_headers.iter().map(shown).collect(),
+        }
+    }
 }
 
 /// When a job is tried again.
@@ -171,11 +188,7 @@ impl JobView {
             team: job.team.as_str().to_owned(),
             name: asked.name.clone(),
             queue: asked.queue.clone(),
-            target: TargetView {
-                url: spec.target.url.clone(),
-                method: spec.target.method.clone(),
-                headers: spec.target.headers.clone(),
-            },
+            target: TargetView::from(&spec.target),
             payload: shown.filter(|_| spec.json).and_then(|bytes| json(bytes)),
             payload_base64: shown.filter(|_| !spec.json).map(|bytes| STANDARD.encode(bytes)),
             content_type: spec.content_type.clone(),

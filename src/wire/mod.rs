@@ -17,6 +17,7 @@ pub mod queue;
 pub mod request;
 pub mod run;
 pub mod schedule;
+pub mod signing;
 pub mod team;
 
 use chrono::{DateTime, SecondsFormat, Utc};

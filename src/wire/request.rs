@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::fields::Fields;
 use crate::domain::check::{check_content_type, check_payload, check_policy};
 use crate::domain::invalid::Invalid;
-use crate::domain::job::{Completion, Due, NewJob, OnDuplicate, Spec, Target};
+use crate::domain::job::{Completion, Due, NewJob, OnDuplicate, SecretHeader, Spec, Target};
 use crate::domain::queue::DEFAULT_QUEUE;
 use crate::domain::retry::RetryPolicy;
 
@@ -33,6 +33,11 @@ pub struct TargetRequest {
     /// connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
+    /// The same for values that are secret: stored encrypted, never shown again, never logged. They
+    /// count among the 64. What is shown in a value's place, `secret:…`, keeps the stored value when
+    /// it is sent back, as long as the URL's scheme, host and port stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_headers: Option<BTreeMap<String, String>>,
 }
 
 /// When to try again. Absent fields have the defaults shown.
@@ -191,7 +196,12 @@ pub(super) fn read_common(fields: &mut Fields<'_>) -> NewJob {
 pub(super) const MILLIS: &str = "a whole number of milliseconds";
 
 fn read_target(fields: &mut Fields<'_>) -> Target {
-    let mut target = Target { url: String::new(), method: "POST".into(), headers: Vec::new() };
+    let mut target = Target {
+        url: String::new(),
+        method: "POST".into(),
+        headers: Vec::new(),
+        secret_headers: Vec::new(),
+    };
     let Some(mut inner) = fields.object("target") else {
         fields.missing("target", "a job needs a target: {\"url\": \"https://…\"}");
         return target;
@@ -207,6 +217,9 @@ fn read_target(fields: &mut Fields<'_>) -> Target {
         target.headers = headers.all_texts();
         inner.add(headers.finish());
     }
+    let given = inner.hidden_texts("secret_headers").into_iter();
+    target.secret_headers =
+        given.map(|(name, value)| SecretHeader::Given { name, value }).collect();
     fields.add(inner.finish());
     target
 }

@@ -41,6 +41,8 @@ mod schedules;
 #[cfg(test)]
 mod settle;
 #[cfg(test)]
+mod signing;
+#[cfg(test)]
 mod state;
 #[cfg(test)]
 mod support;

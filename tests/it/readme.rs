@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use axle::client::Client;
+use axle::domain::signature::{Message, SigningSecret};
 use axle::domain::state::diagram;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -87,38 +88,132 @@ fn every_metric_is_one_of_the_program() {
 
 #[tokio::test]
 async fn the_readmes_jobs_and_its_target_succeed() {
-    jobs_succeed(&read("README.md"), "python", "python3").await;
+    let readme = read("README.md");
+    let target = script(&readme, "python", "python3").await;
+    jobs_succeed(&readme, target).await;
 }
 
 #[tokio::test]
 async fn the_target_in_python_succeeds() {
-    jobs_succeed(&section(&read("docs/targets.md"), "python"), "python", "python3").await;
+    verified_target_succeeds("python", "python3").await;
 }
 
 #[tokio::test]
 async fn the_target_in_node_succeeds() {
-    jobs_succeed(&section(&read("docs/targets.md"), "js"), "js", "node").await;
+    verified_target_succeeds("js", "node").await;
 }
 
-/// Runs the one target that `text` shows in `language`, posts every job that it shows, and sees each
-/// succeed.
-async fn jobs_succeed(text: &str, language: &str, program: &str) {
-    if Command::new(program).arg("--version").output().is_err() {
-        println!("{program} is not installed: its example was not run");
-        return;
-    }
+#[tokio::test]
+async fn the_target_in_rust_succeeds() {
+    let text = read("docs/targets.md");
+    let [shown] = blocks(&text, "rust").try_into().expect("one target in Rust");
+    assert!(
+        read("examples/target.rs").ends_with(&shown),
+        "docs/targets.md shows examples/target.rs"
+    );
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = ["build", "--locked", "--quiet", "--example", "target"];
+    assert!(Command::new(cargo).args(build).current_dir(root()).status().unwrap().success());
+    let folder = Path::new(env!("CARGO_BIN_EXE_axle")).parent().unwrap();
+    let target = (None, Command::new(folder.join("examples/target")));
+    jobs_succeed(&section(&text, "rust"), target).await;
+}
+
+/// Runs the target of docs/targets.md in this language.
+async fn verified_target_succeeds(language: &str, program: &str) {
+    let text = section(&read("docs/targets.md"), language);
+    let target = script(&text, language, program).await;
+    jobs_succeed(&text, target).await;
+}
+
+/// The one target that `text` shows in `language`, ready to be run.
+async fn script(text: &str, language: &str, program: &str) -> Shown {
     let [target] = blocks(text, language).try_into().expect("one target in this language");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("target"), target).unwrap();
-    let mut example = Command::new(program);
-    example.arg("target").current_dir(folder.path()).env("PORT", "0");
-    let target = Running::start(example, "listening on ");
+    let mut command = Command::new(program);
+    command.arg("target").current_dir(folder.path());
+    (Some(folder), command)
+}
+
+/// A target that a document shows, and the folder that it lies in.
+type Shown = (Option<tempfile::TempDir>, Command);
+
+/// Runs a target, posts every job that `text` shows, and sees each succeed. A target that verifies
+/// its calls is then called by somebody else.
+async fn jobs_succeed(text: &str, (_folder, mut target): Shown) {
     let server = Running::start(axle_dev(), "Axle serves ");
+    let made = client().post(format!("{}/v1/signing/secrets", server.url)).send().await.unwrap();
+    let made: Value = serde_json::from_str(&made.text().await.unwrap()).unwrap();
+    let secret = made["secret"].as_str().expect("it is shown once").to_owned();
+    // Two, as while they rotate.
+    target.env("SIGNING_SECRETS", format!("whsec_{} {secret}", "A".repeat(32))).env("PORT", "0");
+    let target = Running::start(target, "listening on ");
     let jobs = bodies(text);
     assert!(!jobs.is_empty(), "no job is shown");
     for job in jobs {
         succeeds(&server.url, &job.replace(SERVER, &server.url).replace(TARGET, &target.url)).await;
     }
+    if text.contains("SIGNING_SECRETS") {
+        only_ours_are_taken(&target.url, &SigningSecret::parse(&secret).unwrap()).await;
+    }
+}
+
+/// Calls a target as Axle does, again as a proxy might, late, and as somebody who does not know the
+/// secret or alters what was signed.
+async fn only_ours_are_taken(url: &str, secret: &SigningSecret) {
+    let now = axle::engine::clock::system_now().timestamp();
+    let call = async |fence: i32, offset: i64, alter: Option<(&str, &str)>| {
+        let (run, fence, at) = (format!("run_x_{fence}"), fence.to_string(), now + offset);
+        let (stamp, body) = (at.to_string(), r#"{"order": 42}"#);
+        let message = Message {
+            job: "job_x",
+            run: &run,
+            fence: &fence,
+            timestamp: &stamp,
+            body: body.as_bytes(),
+        };
+        let secrets = std::slice::from_ref(secret);
+        let headers = [
+            ("webhook-id", "job_x".to_owned()),
+            ("webhook-timestamp", stamp.clone()),
+            ("webhook-signature", message.signature(secrets)),
+            ("axle-signature", message.run_signature(secrets)),
+            ("axle-job-id", "job_x".to_owned()),
+            ("axle-run-id", run.clone()),
+            ("axle-fence", fence.clone()),
+            ("axle-callback-url", "http://127.0.0.1:9/callback?token=x".to_owned()),
+        ];
+        let altered = |name: &str| alter.filter(|(key, _)| *key == name).map(|(_, value)| value);
+        let body = altered("body").unwrap_or(body).to_owned();
+        let mut request = client().post(url).body(body);
+        for (name, value) in &headers {
+            request = request.header(*name, altered(name).unwrap_or(value));
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    for alter in [
+        ("body", r#"{"order":42}"#),
+        ("webhook-id", "job_y"),
+        ("webhook-signature", ""),
+        ("webhook-signature", "v1,AAAA v1a,x \u{e9}"),
+        ("axle-signature", ""),
+        ("axle-run-id", "run_x_2"),
+        ("axle-fence", "9"),
+        ("axle-job-id", "job_y"),
+        ("webhook-timestamp", "NaN"),
+        ("webhook-timestamp", ""),
+    ] {
+        assert_eq!(call(1, 0, Some(alter)).await, 401, "{alter:?}");
+    }
+    for (offset, taken) in [(-290, true), (-320, false), (30, true), (90, false), (-86_400, false)]
+    {
+        assert_eq!(call(1, offset, None).await != 401, taken, "{offset} s");
+    }
+    let first = call(2, 0, None).await;
+    assert!([200, 202].contains(&first), "{first}");
+    assert_eq!(call(2, 0, None).await, first, "a run that comes again");
+    assert_eq!(call(1, 0, None).await, 409, "a run that was given up");
 }
 
 /// Posts a job as it stands in a document and follows it to its end.

@@ -204,6 +204,8 @@ fn b123_what_hides_the_host_from_a_reader() {
         let found = target_url::parse(url).err().map_or("", |flaw| flaw.code);
         assert_eq!(found, code, "{url}");
     }
+    let encoded = format!("http://a/{}", "ä".repeat(1_000));
+    assert_eq!(target_url::parse(&encoded).unwrap_err().code, "out-of-range", "as it is sent");
 }
 
 #[test]

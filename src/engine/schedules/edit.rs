@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{Ident, MISSING, born, hint, lock, record, timetable};
+use super::{Ident, MISSING, born, hint, lock, record, seal, timetable};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::Draft;
 use crate::domain::schedule::record::{SKIPPED_PAUSED, Schedule, ScheduleState};
@@ -34,7 +34,7 @@ pub async fn put(
     ctx: &Ctx,
     who: &Principal,
     expected: Option<&str>,
-    draft: Draft,
+    mut draft: Draft,
 ) -> Result<(Schedule, Put), Error> {
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
@@ -45,10 +45,12 @@ pub async fn put(
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
                 check(&found, expected)?;
+                seal(ctx, who, &mut draft, Some(&found))?;
                 edit(ctx, &session, who, (found, draft), ("put", now)).await
             }
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
+                seal(ctx, who, &mut draft, None)?;
                 let new = born(ctx, &session, who, &draft, now).await?;
                 if !schedules::insert(&session, &new).await? {
                     // Somebody else has created it this moment (bug B052).
@@ -81,7 +83,8 @@ pub async fn change(
     let work = async {
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
-        let draft = changes(&found)?;
+        let mut draft = changes(&found)?;
+        seal(ctx, who, &mut draft, Some(&found))?;
         edit(ctx, &session, who, (found, draft), ("change", now)).await
     };
     let (schedule, _) = finish(ctx, &session, work.await).await?;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::audit::{self, Deed, show};
 use super::error::allow;
 use super::once::{Answer, Key, once};
-use super::{Ctx, Error, place, random};
+use super::{Ctx, Error, place, random, secrets};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::{CalendarDoc, Draft, ScheduleDoc};
@@ -75,10 +75,11 @@ pub async fn create(
     ctx: &Ctx,
     who: &Principal,
     key: Option<&Key>,
-    draft: Draft,
+    mut draft: Draft,
     render: impl Fn(&Schedule) -> Kept,
 ) -> Result<Answer<Schedule>, Error> {
     allow(who, Act::Write)?;
+    seal(ctx, who, &mut draft, None)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
@@ -139,6 +140,19 @@ pub async fn preview(
     let from = from.unwrap_or_else(|| ctx.clock.now());
     timetable.first(from, "#/spec")?;
     Ok(timetable.preview(from, count))
+}
+
+/// Seals the secrets of a draft before anything of it is stored; those that it leaves as they were
+/// are those of `stored`.
+fn seal(
+    ctx: &Ctx,
+    who: &Principal,
+    draft: &mut Draft,
+    stored: Option<&Schedule>,
+) -> Result<(), Error> {
+    let stored = stored.map(|schedule| &schedule.doc.job.spec.target);
+    let (vault, target) = (ctx.limits.vault.as_deref(), &mut draft.doc.job.spec.target);
+    secrets::seal_target(vault, &who.team, target, (stored, "#/job"))
 }
 
 const MISSING: Error = Error::Missing { noun: "schedule" };

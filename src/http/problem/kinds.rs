@@ -1,6 +1,8 @@
 //! The registry of problems: every kind that an answer of 400 and above can be. A test compares it with
 //! the OpenAPI document and the pages.
 
+use crate::http::signing;
+
 /// A kind of problem: its code is the last part of its `type`, and the path of its page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -16,7 +18,7 @@ pub struct Kind {
     pub retryable: bool,
 }
 
-const fn kind(
+pub(in crate::http) const fn kind(
     (code, status, retryable): (&'static str, u16, bool),
     title: &'static str,
     hint: &'static str,
@@ -129,6 +131,8 @@ pub const KINDS: &[Kind] = &[
         "Use a token of the issuer that this server trusts; AXLE_JWT_SECRET would let people sign in.",
     ),
     kind(("key-ended", 409, false), "The key has ended", "Make a new one: POST /v1/keys."),
+    signing::KEY_MISSING,
+    signing::CONFLICT,
     kind(
         ("idempotency-key-in-flight", 409, true),
         "The first request with this key is still at work",

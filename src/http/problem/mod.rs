@@ -6,6 +6,7 @@ mod kinds;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 
+pub(super) use kinds::kind;
 pub use kinds::{KINDS, Kind};
 
 use crate::domain::invalid::{Fault, Invalid};
@@ -146,6 +147,8 @@ impl From<Error> for Problem {
             Error::ConditionFailed { current } => {
                 Self::new("version-conflict", detail).with(|more| more.current_etag = Some(current))
             }
+            Error::SecretKeyMissing => Self::new("secret-key-missing", detail),
+            Error::SigningConflict(_) => Self::new("signing-secret-conflict", detail),
             Error::BadRunToken => Self::new("bad-run-token", detail),
             Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
                 .with(|more| more.cancel_requested = Some(cancel_requested)),

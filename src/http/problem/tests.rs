@@ -40,6 +40,8 @@ fn every_engine_error_has_its_own_kind() {
         (Error::KeyMissing, "idempotency-key-missing"),
         (Error::ConditionMissing, "precondition-required"),
         (Error::ConditionFailed { current: "\"1\"".into() }, "version-conflict"),
+        (Error::SecretKeyMissing, "secret-key-missing"),
+        (Error::SigningConflict("x"), "signing-secret-conflict"),
         (Error::BadRunToken, "bad-run-token"),
         (Error::StaleRun { cancel_requested: true }, "stale-run"),
         (Error::Unauthenticated(AuthError::BadLogin), "login-failed"),

@@ -82,7 +82,12 @@ pub(super) fn blank(time_zone: &str) -> ScheduleDoc {
             name: None,
             queue: DEFAULT_QUEUE.to_owned(),
             spec: Spec {
-                target: Target { url: String::new(), method: String::new(), headers: Vec::new() },
+                target: Target {
+                    url: String::new(),
+                    method: String::new(),
+                    headers: Vec::new(),
+                    secret_headers: Vec::new(),
+                },
                 content_type: String::new(),
                 json: true,
                 timeout_ms: 0,

@@ -230,11 +230,7 @@ fn job_view(schedule: &Schedule) -> ScheduleJobView {
     ScheduleJobView {
         name: job.name.clone(),
         queue: job.queue.clone(),
-        target: TargetView {
-            url: spec.target.url.clone(),
-            method: spec.target.method.clone(),
-            headers: spec.target.headers.clone(),
-        },
+        target: TargetView::from(&spec.target),
         payload: if spec.json { json(payload) } else { None },
         // Even if it is empty: it is what says that the payload is no JSON.
         payload_base64: (!spec.json).then(|| STANDARD.encode(payload)),

@@ -33,6 +33,8 @@ pub(super) enum Subject {
     Calendar,
     /// An API key.
     Key,
+    /// The current signing secret of the team.
+    Signing,
     /// The team itself.
     Team,
     /// A member of the team who is no owner.
@@ -198,6 +200,23 @@ fn of_teams(operation: &Operation) -> Recipe {
             let body = json!({"email": email, "password": password, "new_password": password});
             open(Subject::Person, body, 204)
         }
+        _ => of_signing(operation),
+    }
+}
+
+fn of_signing(operation: &Operation) -> Recipe {
+    let manages = |subject, body, status| Recipe { act: Some(Act::Manage), subject, body, status };
+    match operation.id.as_str() {
+        "createSigningSecret" => {
+            manages(Subject::Nothing, Some(json!({"queue": fresh_name()})), 201)
+        }
+        "listSigningSecrets" => manages(Subject::Nothing, None, 200),
+        "rotateSigningSecret" => manages(Subject::Signing, Some(json!({"overlap_ms": 0})), 201),
+        "revokeSigningSecret" => manages(Subject::Signing, None, 204),
+        "verifyCall" => {
+            let body = Some(json!({"headers": {"webhook-id": "job_1"}, "body": "{}"}));
+            Recipe { act: Some(Act::Read), ..manages(Subject::Nothing, body, 200) }
+        }
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -237,6 +256,7 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             let made = acme.post("/v1/keys", &body).await;
             (made.json["id"].as_str().unwrap().to_owned(), String::new())
         }
+        Subject::Signing => (signing_secret(&acme).await, String::new()),
         Subject::Team => {
             // Whatever an operation before has done to it.
             let admin = api.as_team("acme").installation_admin();
@@ -294,6 +314,15 @@ pub(super) fn able<'a>(api: &'a Api, team: &str, recipe: &Recipe) -> Caller<'a> 
         Some(Act::Own) => api.as_team(team).role(Role::Owner),
         Some(_) => api.as_team(team),
     }
+}
+
+/// The id of the team's current signing secret, made if there is none.
+async fn signing_secret(acme: &Caller<'_>) -> String {
+    acme.post("/v1/signing/secrets", &json!({})).await;
+    let list = acme.get("/v1/signing/secrets").await.json;
+    let all = list["data"].as_array().unwrap();
+    let current = all.iter().find(|one| one["state"] == "current" && one["queue"].is_null());
+    current.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 /// A name that no other schedule or calendar of these tests has.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axle::domain::egress::Egress;
+use axle::domain::hidden::Hidden;
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
@@ -17,11 +18,12 @@ use axle::engine::login::Signer;
 use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
+use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
 use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
-use axle::store::{self, Session};
+use axle::store::{self, Session, Store};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,8 @@ use super::target::PATIENCE;
 pub const START: DateTime<Utc> = DateTime::from_timestamp(1_796_004_000, 0).unwrap();
 /// The lease of a claim.
 pub const LEASE: Duration = Duration::from_secs(30);
+/// `AXLE_SECRET_KEY`.
+pub const SECRET_KEY: &[&str] = &["a secret key of the tests with 32 bytes"];
 /// The shard of jobs that a test wants together.
 pub const SHARD: Shard = Shard(0);
 
@@ -66,15 +70,22 @@ impl Engine {
 
     /// An engine on a migrated database.
     pub async fn on(db: Db) -> Self {
+        Self::on_with(db, SECRET_KEY).await
+    }
+
+    /// The same under these secret keys.
+    pub async fn on_with(db: Db, secret_keys: &[&str]) -> Self {
         let limits = Limits {
             max_payload: 256 * 1024,
             idempotency_ttl: Duration::from_hours(24),
             lease: LEASE,
             public_url: "http://127.0.0.1:1".to_owned(),
             callback_key: store::clock::key(&db.store).await.unwrap(),
+            other_callback_keys: Vec::new(),
             default_time_zone: "UTC".to_owned(),
             // As AXLE_ALLOW_PRIVATE_TARGETS=true: the targets of tests are on loopback.
             guard: Guard::new(Egress { allow_private: true, ..Egress::default() }, None),
+            vault: vault(&db.store, secret_keys).await.map(Arc::new),
         };
         let ctx = Ctx {
             store: db.store.clone(),
@@ -205,6 +216,12 @@ fn signer() -> Signer {
     Signer { secret: super::api::SECRET.to_vec(), issuer: None, audience: None }
 }
 
+/// The vault of a database under these keys.
+pub async fn vault(store: &Store, keys: &[&str]) -> Option<Vault> {
+    let keys: Vec<_> = keys.iter().copied().map(Hidden::new).collect();
+    Vault::open(store, Keyring::new(&keys)).await.unwrap()
+}
+
 /// Somebody of a team.
 pub fn principal(team: &str, role: Role) -> Principal {
     Principal {
@@ -223,7 +240,12 @@ pub fn job(url: &str) -> NewJob {
         name: None,
         queue: "default".to_owned(),
         spec: Spec {
-            target: Target { url: url.to_owned(), method: "POST".to_owned(), headers: Vec::new() },
+            target: Target {
+                url: url.to_owned(),
+                method: "POST".to_owned(),
+                headers: Vec::new(),
+                secret_headers: Vec::new(),
+            },
             content_type: "application/json".to_owned(),
             json: true,
             timeout_ms: 30_000,

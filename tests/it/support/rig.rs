@@ -169,6 +169,17 @@ impl Rig {
         (answer.status().as_u16(), answer.json().await.unwrap_or(Value::Null))
     }
 
+    /// The same with a body; a PATCH of whatever is there.
+    pub async fn tell(&self, method: Method, path: &str, body: &Value) -> Reply {
+        let is_patch = method == Method::PATCH;
+        let mut request = client().request(method, format!("{}{path}", self.base)).json(body);
+        if is_patch {
+            request = request.header("if-match", "*");
+        }
+        let answer = request.send().await.expect("the API answers");
+        (answer.status().as_u16(), answer.json().await.unwrap_or(Value::Null))
+    }
+
     /// Reads what the API shows, byte for byte.
     pub async fn text(&self, path: &str) -> String {
         let answer = client().get(format!("{}{path}", self.base)).send().await;

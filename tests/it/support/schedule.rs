@@ -35,6 +35,7 @@ pub fn draft(name: &str, rule: RuleDoc) -> Draft {
         url: "http://127.0.0.1:9/".to_owned(),
         method: "POST".to_owned(),
         headers: Vec::new(),
+        secret_headers: Vec::new(),
     };
     let spec = Spec {
         target,

@@ -83,8 +83,12 @@ fn codes(slot: &Slot) -> Vec<&'static str> {
 
 /// A schedule with this rule, all else by default.
 fn doc(rule: RuleDoc, time_zone: &str) -> ScheduleDoc {
-    let target =
-        Target { url: "http://127.0.0.1/".into(), method: "POST".into(), headers: Vec::new() };
+    let target = Target {
+        url: "http://127.0.0.1/".into(),
+        method: "POST".into(),
+        headers: Vec::new(),
+        secret_headers: Vec::new(),
+    };
     let spec = Spec {
         target,
         content_type: "application/json".to_owned(),

@@ -33,3 +33,8 @@ fn seeds_of_icalendar_files() {
 fn seeds_of_timetables() {
     replay("timetable", checks::timetable);
 }
+
+#[test]
+fn seeds_of_captured_calls() {
+    replay("signature", checks::signature);
+}

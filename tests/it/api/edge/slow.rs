@@ -155,7 +155,7 @@ async fn b142_five_hundred_slow_clients_leave_room_for_others() {
         slowest
     };
     let (slow, slowest) = tokio::join!(slow, others);
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    assert!(slowest < bounds.head, "{slowest:?}");
     assert!(slow.iter().all(|(answer, _)| matches!(statuses(answer)[..], [] | [408])));
 }
 

@@ -1,0 +1,2 @@
+-- What the secret key must open.
+SELECT sealed FROM vault

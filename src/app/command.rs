@@ -7,14 +7,14 @@ use super::edge::Front;
 use super::serve::{Launch, bind, serve};
 use super::stop::Stop;
 use super::{
-    audit, auth, dev, doctor, migrate, no_database, parts, secrets, settings, settings_for_dev,
-    with_database,
+    audit, auth, dev, doctor, first, migrate, no_database, parts, secrets, settings,
+    settings_for_dev, with_database,
 };
 use crate::bench;
 use crate::cli::told::Told;
 use crate::cli::{self, Command, ConfigCommand, Migrate, Secrets, healthcheck, token};
 use crate::config::{self, Config};
-use crate::engine::auth::{MintClaims, mint};
+use crate::engine::auth::{MintClaims, Powers, mint_with};
 use crate::engine::clock::system_now;
 use crate::http;
 
@@ -67,6 +67,9 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
                 complain(warning);
             }
             return Ok(check(&loaded.config));
+        }
+        Command::Admin(cli::Admin::Create(words)) => {
+            say(&first::create(&with_database(flags)?, &words).await?);
         }
         Command::Audit(cli::Audit::Verify { team }) => {
             let (lines, hold) = audit::verify(&with_database(flags)?, team.as_deref()).await?;
@@ -150,7 +153,8 @@ fn make_token(config: &Config, words: &cli::Token) -> anyhow::Result<String> {
         issuer: config.jwt_issuer.clone(),
         audience: config.jwt_audience.clone(),
     };
-    Ok(mint(secret.expose().as_bytes(), &claims, system_now())?)
+    let powers = Powers { session: None, installation_admin: words.installation_admin };
+    Ok(mint_with(secret.expose().as_bytes(), &claims, powers, system_now())?)
 }
 
 fn tell(told: &Told) -> ExitCode {

@@ -138,6 +138,7 @@ fn developer() -> anyhow::Result<Principal> {
         subject: Subject::parse("dev")?,
         role: Role::Owner,
         kind: Kind::Dev,
+        installation_admin: true,
         via: Via::default(),
     })
 }

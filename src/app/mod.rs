@@ -9,6 +9,7 @@ pub mod command;
 pub mod dev;
 pub mod doctor;
 pub mod edge;
+pub mod first;
 pub mod migrate;
 pub mod parts;
 pub mod secrets;

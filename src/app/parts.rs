@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::Config;
 use crate::domain::egress::Egress;
 use crate::domain::hidden::Hidden;
+use crate::engine::login::Signer;
 use crate::engine::secrets::{Keyring, Vault};
 use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
@@ -62,7 +63,16 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         wake: Wake::default(),
         shards: Arc::from(shards),
         limits: Arc::new(limits),
-        access: Access::default(),
+        access: Access::new(signer(config)),
+    })
+}
+
+/// What people's tokens are signed with: the secret that all tokens are verified with, if that is how.
+fn signer(config: &Config) -> Option<Signer> {
+    config.jwt_secret.as_ref().map(|secret| Signer {
+        secret: secret.expose().as_bytes().to_vec(),
+        issuer: config.jwt_issuer.clone(),
+        audience: config.jwt_audience.clone(),
     })
 }
 

@@ -42,6 +42,9 @@ pub enum Command {
     Openapi,
     /// Make a token for the API, signed with the secret of the server
     Token(Token),
+    /// Make the first person, whom nobody can invite
+    #[command(subcommand)]
+    Admin(Admin),
     /// Prove the audit log
     #[command(subcommand)]
     Audit(Audit),
@@ -122,6 +125,31 @@ pub struct Token {
     /// Whom it stands for
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub subject: String,
+    /// Let the bearer manage the installation's teams too
+    #[arg(long)]
+    pub installation_admin: bool,
+}
+
+/// `axle admin`.
+#[derive(Debug, Subcommand)]
+pub enum Admin {
+    /// Make a person who owns a team and manages all teams; the password comes from a prompt,
+    /// standard input, or the file that `AXLE_ADMIN_PASSWORD_FILE` names
+    Create(NewAdmin),
+}
+
+/// `axle admin create`.
+#[derive(Args, Debug)]
+pub struct NewAdmin {
+    /// The e-mail address to sign in with
+    #[arg(long, value_name = "ADDRESS")]
+    pub email: String,
+    /// What people call them [default: the e-mail address]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The team that they own
+    #[arg(long, value_name = "TEAM", default_value = "main")]
+    pub team: String,
 }
 
 /// `axle audit`.
@@ -151,8 +179,18 @@ pub enum ConfigCommand {
 /// Reads the command line. The second value holds the settings given as flags.
 pub fn parse() -> (Command, clap::ArgMatches) {
     let mut grammar = Cli::command();
-    let with_settings =
-        ["serve", "dev", "migrate", "token", "secrets", "config", "doctor", "healthcheck", "audit"];
+    let with_settings = [
+        "serve",
+        "dev",
+        "migrate",
+        "token",
+        "secrets",
+        "config",
+        "doctor",
+        "healthcheck",
+        "audit",
+        "admin",
+    ];
     for name in with_settings {
         grammar = grammar.mut_subcommand(name, |command| {
             let global = config::flags().into_iter().map(|flag| flag.global(true));

@@ -11,6 +11,7 @@ mod kind;
 mod loaded;
 mod nearest;
 mod parse;
+mod person;
 mod read;
 mod remote;
 mod secret;
@@ -23,6 +24,7 @@ mod values;
 
 pub use loaded::{ConfigError, Loaded, Origin, Shown};
 pub use parse::{DurationError, parse_duration};
+pub use person::admin_password;
 pub use remote::{REMOTE_VARIABLES, Remote};
 pub use secret::{Secret, mask_url};
 pub use surface::{flags, markdown};

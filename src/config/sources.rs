@@ -14,6 +14,8 @@ use super::settings::{SETTINGS, Setting};
 
 /// The variables that only the client reads, and the one that names the settings file.
 const OTHER_VARIABLES: &[&str] = &[
+    "AXLE_ADMIN_PASSWORD",
+    "AXLE_ADMIN_PASSWORD_FILE",
     "AXLE_CONFIG",
     "AXLE_DEV",
     "AXLE_NO_UPDATE_CHECK",

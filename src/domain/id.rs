@@ -85,7 +85,21 @@ macro_rules! id {
 
 id!(JobId, "job_", "The identity of a job. Text form: `job_` and 26 characters.");
 id!(ScheduleId, "sch_", "The identity of a schedule. Text form: `sch_` and 26 characters.");
+id!(UserId, "usr_", "The identity of a person. Text form: `usr_` and 26 characters.");
+id!(SessionId, "ses_", "The identity of a session. Text form: `ses_` and 26 characters.");
 id!(SigningId, "sgn_", "The identity of a signing secret. Text form: `sgn_` and 26 characters.");
+
+impl SessionId {
+    /// The 26 characters.
+    pub fn characters(self) -> String {
+        encode(self.0)
+    }
+
+    /// The inverse.
+    pub fn from_characters(text: &str) -> Result<Self, NotAnId> {
+        decode(text).map(Self)
+    }
+}
 
 impl JobId {
     /// The smallest id that a job created at `at` or later can have: for `since` and `until`.

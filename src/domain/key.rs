@@ -15,7 +15,7 @@ pub const KEY_PREFIX: &str = "axk_";
 /// Characters of an id: 40 random bits, public.
 const ID_LEN: usize = 8;
 /// Characters of a secret: 52 of five bits hold the 256 that are asked for.
-const SECRET_LEN: usize = 52;
+pub(super) const SECRET_LEN: usize = 52;
 /// Random bytes that a new key is made of.
 pub const KEY_RANDOM_BYTES: usize = ID_LEN + SECRET_LEN;
 
@@ -73,15 +73,14 @@ impl KeyText {
             *place = character(*byte);
         }
         let id = KeyId(public);
-        let secret: String = secret.iter().map(|byte| char::from(character(*byte))).collect();
-        Self { id, text: format!("{KEY_PREFIX}{}_{secret}", id.as_str()) }
+        Self { id, text: format!("{KEY_PREFIX}{}_{}", id.as_str(), self::secret(secret)) }
     }
 
     /// Reads a text exactly.
     pub fn parse(text: &str) -> Result<Self, NotAnId> {
         let rest = text.strip_prefix(KEY_PREFIX).ok_or(NotAnId)?;
         let (id, secret) = rest.split_once('_').ok_or(NotAnId)?;
-        if secret.len() != SECRET_LEN || !is_plain(secret.as_bytes()) {
+        if !is_secret(secret) {
             return Err(NotAnId);
         }
         Ok(Self { id: KeyId::from_characters(id)?, text: text.to_owned() })
@@ -132,6 +131,16 @@ impl Key {
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
+}
+
+/// The secret part of a text, of as many random bytes as it has characters.
+pub(super) fn secret(random: &[u8]) -> String {
+    random.iter().map(|byte| char::from(character(*byte))).collect()
+}
+
+/// Whether this could be a secret part.
+pub(super) fn is_secret(text: &str) -> bool {
+    text.len() == SECRET_LEN && is_plain(text.as_bytes())
 }
 
 /// The character of a byte's low five bits.

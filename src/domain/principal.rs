@@ -140,12 +140,21 @@ pub enum Act {
     Manage,
     /// Decide about owners and the team itself.
     Own,
+    /// Make and suspend teams. No role has it: it is the installation admin's.
+    Install,
 }
 
 impl Act {
     /// Every act.
-    pub const ALL: &'static [Self] =
-        &[Self::Read, Self::Write, Self::Operate, Self::Configure, Self::Manage, Self::Own];
+    pub const ALL: &'static [Self] = &[
+        Self::Read,
+        Self::Write,
+        Self::Operate,
+        Self::Configure,
+        Self::Manage,
+        Self::Own,
+        Self::Install,
+    ];
 
     /// The name, for messages ("needs `operate`").
     pub const fn as_str(self) -> &'static str {
@@ -156,6 +165,7 @@ impl Act {
             Self::Configure => "configure",
             Self::Manage => "manage",
             Self::Own => "own",
+            Self::Install => "install",
         }
     }
 }
@@ -177,7 +187,7 @@ const MAY: &[(Role, &[Act])] = &[
     (Role::Writer, &[Act::Read, Act::Write]),
     (Role::Operator, &[Act::Read, Act::Write, Act::Operate, Act::Configure]),
     (Role::Admin, &[Act::Read, Act::Write, Act::Operate, Act::Configure, Act::Manage]),
-    (Role::Owner, Act::ALL),
+    (Role::Owner, &[Act::Read, Act::Write, Act::Operate, Act::Configure, Act::Manage, Act::Own]),
 ];
 
 impl Role {
@@ -189,6 +199,14 @@ impl Role {
     /// Whether whoever has this role may give `other` away: only what it may do itself.
     pub fn may_grant(self, other: Self) -> bool {
         Act::ALL.iter().all(|act| self.may(*act) || !other.may(*act))
+    }
+
+    /// What it takes to make somebody this, or to unmake them: owners decide about owners and admins.
+    pub const fn granted_by(self) -> Act {
+        match self {
+            Self::Owner | Self::Admin => Act::Own,
+            Self::Operator | Self::Writer | Self::Viewer => Act::Manage,
+        }
     }
 }
 
@@ -225,6 +243,8 @@ impl Kind {
 pub struct Via {
     /// What it was signed in with: the id of an API key (`key_…`), or a token's `jti`.
     pub credential: Option<Arc<str>>,
+    /// The session of a person, and its epoch.
+    pub session: Option<Arc<str>>,
     /// The caller's address.
     pub address: Option<IpAddr>,
     /// The id under which the request stands in logs and answers.
@@ -242,6 +262,8 @@ pub struct Principal {
     pub role: Role,
     /// How it came in.
     pub kind: Kind,
+    /// Whether it manages the installation's teams.
+    pub installation_admin: bool,
     /// By which way, for the record.
     pub via: Via,
 }
@@ -249,7 +271,7 @@ pub struct Principal {
 impl Principal {
     /// Whether it may do this in its own team. (Anything of another team does not exist for it.)
     pub fn may(&self, act: Act) -> bool {
-        self.role.may(act)
+        self.role.may(act) || (act == Act::Install && self.installation_admin)
     }
 }
 
@@ -274,6 +296,7 @@ mod tests {
                 subject: Subject::parse("kim").unwrap(),
                 role: Role::parse(role).unwrap(),
                 kind: Kind::Token,
+                installation_admin: false,
                 via: Via::default(),
             };
             for act in Act::ALL {

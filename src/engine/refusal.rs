@@ -17,6 +17,27 @@ pub enum Refusal {
         /// The role that was to be given.
         given: &'static str,
     },
+    /// The team was described before.
+    #[error("the team {0} exists")]
+    TeamExists(String),
+    /// The installation admin has suspended the team.
+    #[error("the team is suspended: {0}")]
+    TeamSuspended(String),
+    /// A team with people in it keeps an owner.
+    #[error("this is the team's last owner; make somebody else an owner first")]
+    LastOwner,
+    /// Nobody is invited by this token.
+    #[error("the invitation was accepted, has expired, or never was")]
+    InvitationEnded,
+    /// The server signs no tokens.
+    #[error("this server has no AXLE_JWT_SECRET, with which it would sign the tokens of people")]
+    LoginUnavailable,
+    /// Too many attempts to sign in.
+    #[error("too many attempts; the next one is looked at in {retry_after_s} seconds")]
+    TooManyTries {
+        /// When the window of the count ends, in seconds.
+        retry_after_s: u64,
+    },
 }
 
 impl Refusal {
@@ -25,6 +46,12 @@ impl Refusal {
         match self {
             Self::KeyEnded => "key-ended",
             Self::RoleTooHigh { .. } => "role-too-high",
+            Self::TeamExists(_) => "team-exists",
+            Self::TeamSuspended(_) => "team-suspended",
+            Self::LastOwner => "last-owner",
+            Self::InvitationEnded => "invitation-ended",
+            Self::LoginUnavailable => "login-unavailable",
+            Self::TooManyTries { .. } => "too-many-tries",
         }
     }
 }

@@ -7,7 +7,7 @@ use super::error::allow;
 use super::once::whole;
 use super::{Ctx, Error};
 use crate::domain::invalid::Invalid;
-use crate::domain::principal::{Act, Principal};
+use crate::domain::principal::{Act, Principal, Team};
 use crate::store::tokens::{self, Revocation};
 use crate::store::{self, Session};
 
@@ -32,7 +32,7 @@ pub async fn revoke(
             let detail = format!("{MOST} tokens of the team are refused already");
             return Err(Invalid::one("#/jti", "too-many", detail).into());
         }
-        add(session, who, (jti, expires_at)).await?;
+        add(session, &who.team, (jti, expires_at)).await?;
         let after = serde_json::json!({"expires_at": show::instant(expires_at)});
         let deed = Deed::of("revoke", format!("tokens/{jti}"));
         let deed = deed.change(serde_json::Value::Null, after);
@@ -43,12 +43,14 @@ pub async fn revoke(
     Ok(())
 }
 
-async fn add(
+/// Refuses tokens by their `jti`, or by the session that they belong to, as a part of the open
+/// transaction. This process has to be told besides, once it is committed.
+pub(super) async fn add(
     session: &Session,
-    who: &Principal,
+    team: &Team,
     (jti, expires_at): (&str, DateTime<Utc>),
 ) -> Result<(), store::Error> {
     let version = tokens::next_version(session).await?;
-    let (team, jti) = (who.team.clone(), jti.to_owned());
+    let (team, jti) = (team.clone(), jti.to_owned());
     tokens::revoke(session, &Revocation { team, jti, expires_at, version }).await
 }

@@ -23,6 +23,10 @@ const ACTS: &[(Act, &[&str])] = &[
             "listFires",
             "listCalendars",
             "getCalendar",
+            "listTeams",
+            "getTeam",
+            "listMembers",
+            "getMember",
         ],
     ),
     (
@@ -65,8 +69,13 @@ const ACTS: &[(Act, &[&str])] = &[
             "revokeToken",
             "listAudit",
             "exportAudit",
+            "putMember",
+            "removeMember",
+            "invite",
         ],
     ),
+    (Act::Own, &["changeTeam"]),
+    (Act::Install, &["createTeam", "suspendTeam", "unsuspendTeam"]),
 ];
 
 /// The name of the extension.

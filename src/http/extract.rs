@@ -20,7 +20,7 @@ use super::envelope;
 use super::problem::Problem;
 use super::server::Edge;
 use crate::domain::key::KEY_PREFIX;
-use crate::domain::principal::Principal;
+use crate::domain::principal::{Principal, Via};
 use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
@@ -66,16 +66,18 @@ impl FromRequest for Caller {
         let request = request.clone();
         Box::pin(async move {
             let api = api(&request)?;
+            let looks = request.method().is_safe();
+            let intent = if looks { access::Intent::Look } else { access::Intent::Act };
             let mut who = match &api.auth {
                 Auth::Tokens(verifier) => {
                     let token = bearer(request.headers())?;
-                    access::authenticate(&api.ctx, Some(verifier), token).await?
+                    access::authenticate(&api.ctx, Some(verifier), token, intent).await?
                 }
                 Auth::Loopback(developer) if is_own_caller(&request) => {
                     match bearer(request.headers()) {
                         // Whoever tries a key out means it.
                         Ok(key) if key.starts_with(KEY_PREFIX) => {
-                            access::authenticate(&api.ctx, None, key).await?
+                            access::authenticate(&api.ctx, None, key, intent).await?
                         }
                         Ok(_) | Err(_) => developer.clone(),
                     }
@@ -128,6 +130,28 @@ impl Caller {
     /// The query's parameters, decoded, in their order.
     pub fn query(&self) -> Vec<(String, String)> {
         url::form_urlencoded::parse(self.request.query_string().as_bytes()).into_owned().collect()
+    }
+}
+
+/// Somebody whom nothing is known of yet, but where they are: whoever signs in.
+pub struct Stranger {
+    /// The engine.
+    pub ctx: Ctx,
+    /// By which way they come.
+    pub via: Via,
+}
+
+impl FromRequest for Stranger {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let via = Via {
+            address: client_address(request),
+            request_id: envelope::id_of(request),
+            ..Via::default()
+        };
+        ready(api(request).map(|api| Self { ctx: api.ctx.clone(), via }))
     }
 }
 

@@ -16,6 +16,8 @@ pub mod health;
 pub mod jobs;
 pub mod keys;
 mod list;
+pub mod login;
+pub mod members;
 pub mod moves;
 pub mod openapi;
 pub mod preview;
@@ -25,6 +27,7 @@ pub mod runs;
 pub mod schedules;
 mod server;
 pub mod signing;
+pub mod teams;
 mod watch;
 
 use actix_web::{App, HttpResponse};
@@ -81,6 +84,26 @@ fn access_operations(cfg: &mut ServiceConfig<'_>) {
         .service(keys::revoke_token)
         .service(audit::list_audit)
         .service(audit::export_audit);
+    team_operations(cfg);
+}
+
+fn team_operations(cfg: &mut ServiceConfig<'_>) {
+    cfg.service(teams::create_team)
+        .service(teams::list_teams)
+        .service(teams::get_team)
+        .service(teams::change_team)
+        .service(teams::suspend_team)
+        .service(teams::unsuspend_team)
+        .service(members::list_members)
+        .service(members::get_member)
+        .service(members::put_member)
+        .service(members::remove_member)
+        .service(members::invite)
+        .service(members::accept_invitation)
+        .service(login::log_in)
+        .service(login::refresh)
+        .service(login::logout)
+        .service(login::change_password);
 }
 
 fn schedule_operations(cfg: &mut ServiceConfig<'_>) {

@@ -33,6 +33,8 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "schedules", description = "What makes a job at every fire time"),
         (name = "calendars", description = "Days on which schedules rest"),
         (name = "access", description = "Who may ask, and who did what: API keys, tokens, the audit log"),
+        (name = "teams", description = "Teams and the people in them"),
+        (name = "login", description = "How people sign in"),
         (name = "signing", description = "What calls are signed with, and why one does not verify"),
         (name = "server", description = "The server itself"),
     ),
@@ -53,7 +55,7 @@ impl Modify for Security {
                 "An API key (`axk_…`), or a JWT with the claims `team`, `sub`, `role` (owner, admin, \
                  operator, writer, viewer) and `exp`. What each operation takes is its `x-axle-act`: \
                  viewers may `read`, writers also `write`, operators also `operate` and `configure`, \
-                 admins also `manage`, owners also `own`.",
+                 admins also `manage`, owners also `own`; only an installation admin may `install`.",
             ))
             .build();
         document
@@ -72,6 +74,22 @@ impl IntoResponses for Refusals {
             ("400", "The request is malformed."),
             ("401", "The caller is not known."),
             ("403", "The caller's role does not allow this."),
+            ("500", "A fault of ours."),
+            ("503", "The database cannot be reached just now."),
+        ])
+    }
+}
+
+/// What an operation answers that asks for no token, but for something that opens a door.
+pub(super) struct LoginRefusals;
+
+impl IntoResponses for LoginRefusals {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("400", "The request is malformed."),
+            ("401", "What was shown opens nothing."),
+            ("409", "The server signs no tokens, or the invitation is not open."),
+            ("429", "Too many attempts."),
             ("500", "A fault of ours."),
             ("503", "The database cannot be reached just now."),
         ])

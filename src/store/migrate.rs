@@ -43,6 +43,7 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "secrets",
         text: include_str!("../../migrations/0005_secrets.sql"),
     },
+    Migration { version: 6, name: "teams", text: include_str!("../../migrations/0006_teams.sql") },
 ];
 
 /// One line of `axle migrate status`.

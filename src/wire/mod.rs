@@ -11,12 +11,14 @@ pub mod fields;
 pub mod job;
 pub mod key;
 pub mod log;
+pub mod login;
 pub mod problem;
 pub mod queue;
 pub mod request;
 pub mod run;
 pub mod schedule;
 pub mod signing;
+pub mod team;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;

@@ -66,6 +66,8 @@ fn every_variable_is_a_setting() {
     // It names the file of settings, so it is none.
     known.insert("AXLE_CONFIG");
     known.extend(axle::config::REMOTE_VARIABLES);
+    // The password of a person is none either.
+    known.insert("AXLE_ADMIN_PASSWORD");
     for name in documents() {
         for word in words(&read(&name), "AXLE_") {
             // `AXLE_…` and `AXLE_JWT_…` stand for all of a kind.

@@ -4,16 +4,24 @@
 
 mod revoked;
 mod ring;
+mod suspended;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 use super::auth::{AuthError, Verifier};
-use super::{Ctx, Error};
+use super::login::Signer;
+use super::login::password::Turns;
+use super::login::session::Ended;
+use super::{Ctx, Error, Refusal};
 use crate::domain::key::{KEY_PREFIX, KeyId};
-use crate::domain::principal::{Principal, Team};
+use crate::domain::principal::{Act, Principal, Team};
+use crate::store::{invitations, sessions, tries};
 use revoked::Revoked;
 use ring::Ring;
+use suspended::Suspended;
 
 pub use revoked::PERIOD;
 
@@ -25,15 +33,63 @@ pub struct Access(Arc<Kept>);
 struct Kept {
     keys: Ring,
     revoked: Revoked,
+    suspended: Suspended,
+    turns: Turns,
+    signer: Option<Signer>,
 }
 
+/// What a request is about to do, as far as its method tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Read.
+    Look,
+    /// Change something.
+    Act,
+}
+
+/// Rows that have ended and are dropped at a time.
+const PRUNED: i64 = 1_000;
+
 impl Access {
+    /// Nothing is known yet; people's tokens are signed with `signer`, if there is one.
+    pub fn new(signer: Option<Signer>) -> Self {
+        Self(Arc::new(Kept { signer, ..Kept::default() }))
+    }
+
     /// Reads what was revoked elsewhere since the last time, at most half a second ago if this is
     /// called as often as it asks to be. The processes that serve the API do so, and once before
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
-        self.0.revoked.refresh(ctx).await?;
+        self.0.suspended.refresh(ctx).await?;
+        if self.0.revoked.refresh(ctx).await? {
+            let (now, store) = (ctx.clock.now(), &ctx.store);
+            invitations::prune(store, now, PRUNED).await?;
+            sessions::prune(store, now, PRUNED).await?;
+            tries::prune(store, now - TimeDelta::hours(1), PRUNED).await?;
+        }
         Ok(PERIOD)
+    }
+
+    /// What people's tokens are signed with, or the refusal of a server that signs none.
+    pub(super) fn signer(&self) -> Result<&Signer, Error> {
+        Signer::of(self.0.signer.as_ref())
+    }
+
+    /// The threads that hash passwords.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.0.turns
+    }
+
+    /// Notes that a team is suspended, or is not, in this process.
+    pub(super) fn suspend(&self, team: &Team, why: Option<&str>) {
+        self.0.suspended.note(team, why);
+    }
+
+    /// Refuses the access tokens of sessions that are over.
+    pub(super) fn refuse_all(&self, ended: &[Ended]) {
+        for (team, claim) in ended {
+            self.refuse(team, claim);
+        }
     }
 
     /// Refuses a token of a team from now on, in this process.
@@ -52,15 +108,24 @@ pub async fn authenticate(
     ctx: &Ctx,
     verifier: Option<&Verifier>,
     bearer: &str,
+    intent: Intent,
 ) -> Result<Principal, Error> {
     let now = ctx.clock.now();
-    if bearer.starts_with(KEY_PREFIX) {
-        return ctx.access.0.keys.open(ctx, bearer, now).await;
+    let who = if bearer.starts_with(KEY_PREFIX) {
+        ctx.access.0.keys.open(ctx, bearer, now).await?
+    } else {
+        let verifier = verifier.ok_or(AuthError::Missing)?;
+        let who = verifier.verify(bearer, now).await?;
+        if ctx.access.0.revoked.holds(&who) {
+            return Err(AuthError::Revoked.into());
+        }
+        who
+    };
+    let may_look = intent == Intent::Look && who.may(Act::Own);
+    match ctx.access.0.suspended.why(&who.team) {
+        Some(why) if !may_look && !who.installation_admin => {
+            Err(Refusal::TeamSuspended(why).into())
+        }
+        _ => Ok(who),
     }
-    let verifier = verifier.ok_or(AuthError::Missing)?;
-    let who = verifier.verify(bearer, now).await?;
-    if ctx.access.0.revoked.holds(&who) {
-        return Err(AuthError::Revoked.into());
-    }
-    Ok(who)
 }

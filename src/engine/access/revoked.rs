@@ -2,7 +2,7 @@
 //! look into a map; one statement every half a second brings what is new.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -35,9 +35,10 @@ struct Set {
 impl Revoked {
     /// Whether the token by which this caller came was revoked in its team.
     pub(super) fn holds(&self, who: &Principal) -> bool {
-        let Some(jti) = &who.via.credential else { return false };
         let set = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        !set.tokens.is_empty() && set.tokens.contains_key(&mark(&who.team, jti))
+        let is_named = |name: &Arc<str>| set.tokens.contains_key(&mark(&who.team, name));
+        let mut names = [&who.via.credential, &who.via.session].into_iter().flatten();
+        !set.tokens.is_empty() && names.any(is_named)
     }
 
     /// Adds one that this process has revoked; when it ends is read with the next refresh.
@@ -46,8 +47,8 @@ impl Revoked {
         set.tokens.insert(mark(team, jti), DateTime::<Utc>::MAX_UTC);
     }
 
-    /// Reads what is new.
-    pub(super) async fn refresh(&self, ctx: &Ctx) -> Result<(), Error> {
+    /// Reads what is new. True, once a minute: what has ended was dropped, and other things may be.
+    pub(super) async fn refresh(&self, ctx: &Ctx) -> Result<bool, Error> {
         loop {
             let version = self.0.read().unwrap_or_else(PoisonError::into_inner).version;
             let news = tokens::revoked(&ctx.store, version, PAGE).await?;
@@ -58,10 +59,11 @@ impl Revoked {
             }
         }
         let now = ctx.clock.now();
-        if self.forget(now) {
+        let is_time = self.forget(now);
+        if is_time {
             tokens::prune(&ctx.store, now - KEPT, PAGE).await?;
         }
-        Ok(())
+        Ok(is_time)
     }
 
     fn take(&self, news: Vec<Revocation>) {

@@ -64,6 +64,7 @@ impl Ring {
             subject: Subject::parse(&key.name).or(Err(BAD))?,
             role: key.role,
             kind: Kind::Key,
+            installation_admin: false,
             via: Via { credential: Some(key.id.to_string().into()), ..Via::default() },
         })
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::allow;
 use super::{Ctx, Error};
 use crate::domain::audit::{Entry, Link};
-use crate::domain::principal::{Act, Principal};
+use crate::domain::principal::{Act, Principal, Team};
 use crate::store::{self, Session, audit};
 
 pub use crate::store::audit::Filter;
@@ -52,9 +52,20 @@ pub(super) async fn record(
     deed: Deed<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), store::Error> {
-    let head = audit::lock_head(session, &who.team).await?;
+    record_in(session, &who.team, who, deed, now).await
+}
+
+/// The same in the log of the team that it was done to.
+pub(super) async fn record_in(
+    session: &Session,
+    team: &Team,
+    who: &Principal,
+    deed: Deed<'_>,
+    now: DateTime<Utc>,
+) -> Result<(), store::Error> {
+    let head = audit::lock_head(session, team).await?;
     let entry = Entry {
-        team: who.team.clone(),
+        team: team.clone(),
         seq: head.seq + 1,
         at: now,
         kind: who.kind.as_str().to_owned(),

@@ -12,6 +12,7 @@ use crate::domain::key::Key;
 use crate::domain::queue::Queue;
 use crate::domain::schedule::doc::CalendarDoc;
 use crate::domain::schedule::record::Schedule;
+use crate::domain::team::TeamRecord;
 use crate::engine::Ctx;
 
 /// The longest document that an entry holds whole, in bytes.
@@ -73,6 +74,15 @@ pub(in crate::engine) fn key(key: &Key) -> Value {
         "name": key.name,
         "role": key.role.as_str(),
         "expires_at": key.expires_at.map(instant),
+    })
+}
+
+/// A team.
+pub(in crate::engine) fn team(team: &TeamRecord) -> Value {
+    json!({
+        "name": team.name,
+        "suspended": team.suspended.as_ref().map(|(_, reason)| reason),
+        "settings": team.settings,
     })
 }
 

@@ -50,6 +50,9 @@ pub(super) struct Verified {
 
 /// What the settings demand of a token.
 pub(super) struct Expected {
+    /// Whether whoever signs is this installation: then a token may also name a session (`sid`) and an
+    /// installation admin.
+    pub(super) own: bool,
     pub(super) issuer: Option<String>,
     pub(super) audience: Option<String>,
 }
@@ -72,6 +75,10 @@ struct Claims {
     team: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     role: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    sid: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    installation_admin: Option<Value>,
 }
 
 /// Keeps `null` apart from "not there".
@@ -93,12 +100,15 @@ impl Expected {
         let team = Team::parse(text("team", claims.team.as_ref())?);
         let subject = Subject::parse(text("sub", claims.sub.as_ref())?);
         let role = Role::parse(text("role", claims.role.as_ref())?);
+        let sid = claims.sid.as_ref().filter(|_| self.own);
+        let session = sid.map(|sid| text("sid", Some(sid))).transpose()?.map(Arc::from);
         let principal = Principal {
             team: team.or(Err(bad("team", "is no team slug")))?,
             subject: subject.or(Err(bad("sub", "is not 1 to 255 printable characters")))?,
             role: role.or(Err(bad("role", "is not owner, admin, operator, writer or viewer")))?,
-            kind: Kind::Token,
-            via: Via { credential: id(claims.jti.as_ref())?, ..Via::default() },
+            kind: if session.is_some() { Kind::User } else { Kind::Token },
+            installation_admin: self.own && flag(claims.installation_admin.as_ref())?,
+            via: Via { credential: id(claims.jti.as_ref())?, session, ..Via::default() },
         };
         Ok(Verified { principal, window })
     }
@@ -149,6 +159,16 @@ fn id(jti: Option<&Value>) -> Result<Option<Arc<str>>, AuthError> {
         return Err(bad("jti", "is not 1 to 255 bytes of printable text"));
     }
     Ok(Some(text.into()))
+}
+
+/// The claim `installation_admin`.
+fn flag(value: Option<&Value>) -> Result<bool, AuthError> {
+    match value {
+        None => Ok(false),
+        Some(value) => {
+            value.as_bool().ok_or(bad("installation_admin", "is neither true nor false"))
+        }
+    }
 }
 
 /// A claim that must be a string.

@@ -1,5 +1,4 @@
-//! Makes HS256 tokens for `axle token`: for scripts, services and tests of an installation that
-//! has no issuer of its own. Nothing in the server mints tokens on a request.
+//! Makes HS256 tokens: for `axle token`, and for people who sign in to this installation.
 
 use std::time::Duration;
 
@@ -26,6 +25,15 @@ pub struct MintClaims {
     pub issuer: Option<String>,
     /// `aud`, as the server demands it.
     pub audience: Option<String>,
+}
+
+/// What only this installation's own tokens may say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Powers<'a> {
+    /// The session that the token belongs to, and ends with.
+    pub session: Option<&'a str>,
+    /// Whether the bearer manages the installation's teams.
+    pub installation_admin: bool,
 }
 
 /// Why no token was made.
@@ -63,10 +71,24 @@ struct Claims<'a> {
     jti: String,
     team: &'a str,
     role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sid: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    installation_admin: bool,
+}
+
+/// Makes a token without further powers.
+pub fn mint(secret: &[u8], claims: &MintClaims, now: DateTime<Utc>) -> Result<String, MintError> {
+    mint_with(secret, claims, Powers::default(), now)
 }
 
 /// Makes a token. It has no `nbf`: a server whose clock is a little behind should take it at once.
-pub fn mint(secret: &[u8], claims: &MintClaims, now: DateTime<Utc>) -> Result<String, MintError> {
+pub fn mint_with(
+    secret: &[u8],
+    claims: &MintClaims,
+    powers: Powers<'_>,
+    now: DateTime<Utc>,
+) -> Result<String, MintError> {
     install_crypto();
     if secret.len() < MIN_SECRET_BYTES {
         return Err(MintError::ShortSecret { found: secret.len() });
@@ -81,6 +103,8 @@ pub fn mint(secret: &[u8], claims: &MintClaims, now: DateTime<Utc>) -> Result<St
         jti: random_id().map_err(MintError::Random)?,
         team: claims.team.as_str(),
         role: claims.role.as_str(),
+        sid: powers.session,
+        installation_admin: powers.installation_admin,
     };
     let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
         .map_err(MintError::Sign)?;

@@ -21,7 +21,7 @@ mod mint;
 mod tests;
 
 pub use keys::{KeyAlgorithm, MIN_SECRET_BYTES};
-pub use mint::{MintClaims, MintError, mint};
+pub use mint::{MintClaims, MintError, Powers, mint, mint_with};
 
 use cache::Cache;
 use claims::Expected;
@@ -79,6 +79,12 @@ pub enum AuthError {
     /// It was revoked by its `jti`.
     #[error("The token was revoked. Get a new one.")]
     Revoked,
+    /// E-mail and password are not a person's. Which of them is wrong is not told.
+    #[error("The e-mail address and the password do not match.")]
+    BadLogin,
+    /// A refresh token that is not its session's newest, or of a session that is over.
+    #[error("The refresh token is not valid any more. Sign in again.")]
+    BadRefresh,
     /// An API key that opens nothing. Whether it is unknown, has ended or was revoked is not told.
     #[error(
         "The API key is not known, has expired or was revoked. Send a valid one, whole and unchanged."
@@ -168,6 +174,7 @@ impl Verifier {
     /// Checks the settings; fetches nothing yet.
     pub fn new(settings: AuthSettings) -> Result<Self, SetupError> {
         install_crypto();
+        let own = matches!(settings.keys, KeySource::Secret(_));
         let source = match settings.keys {
             KeySource::Secret(secret) => Source::Fixed(Arc::new(KeySet::secret(&secret)?)),
             KeySource::PublicPem { pem, algorithm } => {
@@ -177,7 +184,7 @@ impl Verifier {
                 Source::Jwks(Arc::new(Jwks::new(url, algorithm, &guard)?))
             }
         };
-        let expected = Expected { issuer: settings.issuer, audience: settings.audience };
+        let expected = Expected { own, issuer: settings.issuer, audience: settings.audience };
         Ok(Self { source, expected, cache: Cache::default() })
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use axle::domain::principal::Act;
+use axle::domain::principal::{Act, Role};
 use axle::engine::run_token;
 use serde_json::{Value, json};
 
@@ -35,6 +35,12 @@ pub(super) enum Subject {
     Key,
     /// The current signing secret of the team.
     Signing,
+    /// The team itself.
+    Team,
+    /// A member of the team who is no owner.
+    Member,
+    /// A person who can sign in as [`PERSON`].
+    Person,
     /// The run of a job that is running.
     Run,
     /// The same, with the token of its callback URL in the query.
@@ -153,6 +159,47 @@ fn of_access(operation: &Operation) -> Recipe {
             let body = json!({"jti": fresh_name(), "expires_at": "2027-01-01T00:00:00Z"});
             manages(Subject::Nothing, Some(body), 204)
         }
+        _ => of_teams(operation),
+    }
+}
+
+/// E-mail and password of [`Subject::Person`].
+pub(super) const PERSON: (&str, &str) = ("kim@example.com", "correct horse battery");
+
+fn of_teams(operation: &Operation) -> Recipe {
+    let team = |act, body, status| Recipe { act: Some(act), subject: Subject::Team, body, status };
+    let member = |act, body, status| Recipe { subject: Subject::Member, ..team(act, body, status) };
+    let open = |subject, body, status| Recipe { act: None, subject, body: Some(body), status };
+    let (email, password) = PERSON;
+    // Made by nobody: what a token does that opens something is in `login` and `people`.
+    let refresh = json!({"refresh_token": "axr_0"});
+    match operation.id.as_str() {
+        "createTeam" => {
+            let body = json!({"team": fresh_name()});
+            Recipe { subject: Subject::Nothing, ..team(Act::Install, Some(body), 201) }
+        }
+        "listTeams" => Recipe { subject: Subject::Nothing, ..team(Act::Read, None, 200) },
+        "getTeam" | "listMembers" => team(Act::Read, None, 200),
+        "changeTeam" => team(Act::Own, Some(json!({"name": "The shop"})), 200),
+        "suspendTeam" => team(Act::Install, Some(json!({"reason": "unpaid"})), 200),
+        "unsuspendTeam" => team(Act::Install, None, 200),
+        "getMember" => member(Act::Read, None, 200),
+        "putMember" => member(Act::Manage, Some(json!({"role": "writer"})), 200),
+        "removeMember" => member(Act::Manage, None, 204),
+        "invite" => {
+            team(Act::Manage, Some(json!({"email": "kim@example.com", "role": "viewer"})), 201)
+        }
+        "acceptInvitation" => {
+            let body = json!({"token": "axi_0", "name": "Kim", "password": password});
+            open(Subject::Nothing, body, 409)
+        }
+        "login" => open(Subject::Person, json!({"email": email, "password": password}), 200),
+        "refreshLogin" => open(Subject::Nothing, refresh, 401),
+        "logout" => open(Subject::Nothing, refresh, 204),
+        "changePassword" => {
+            let body = json!({"email": email, "password": password, "new_password": password});
+            open(Subject::Person, body, 204)
+        }
         _ => of_signing(operation),
     }
 }
@@ -177,6 +224,7 @@ fn of_signing(operation: &Operation) -> Recipe {
 /// Makes what the operation acts on, for the team `acme`, and returns where it is called.
 pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
     let acme = api.as_team("acme");
+    let mut user = String::new();
     let (id, query) = match recipe(operation).subject {
         Subject::Nothing => (String::new(), String::new()),
         Subject::Waiting => (acme.enqueue(json!({"delay_ms": 3_600_000})).await, String::new()),
@@ -209,6 +257,23 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             (made.json["id"].as_str().unwrap().to_owned(), String::new())
         }
         Subject::Signing => (signing_secret(&acme).await, String::new()),
+        Subject::Team => {
+            // Whatever an operation before has done to it.
+            let admin = api.as_team("acme").installation_admin();
+            assert_eq!(admin.act("/v1/teams/acme/unsuspend").await.status, 200);
+            ("acme".to_owned(), String::new())
+        }
+        Subject::Member => {
+            user = join(api, &format!("{}@example.com", fresh_name()), Role::Viewer).await;
+            ("acme".to_owned(), String::new())
+        }
+        Subject::Person => {
+            let known = api.engine.db.ask("SELECT count(*) FROM users WHERE name = 'Kim'").await;
+            if known.get::<_, i64>(0) == 0 {
+                join(api, PERSON.0, Role::Operator).await;
+            }
+            (String::new(), String::new())
+        }
         Subject::Run => {
             let id = acme.enqueue(Value::Null).await;
             (api.claim(&id).await.to_string(), String::new())
@@ -220,9 +285,35 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             (run.to_string(), format!("?token={token}"))
         }
     };
-    let fill = |part: &str| if part.starts_with('{') { id.clone() } else { part.to_owned() };
+    let fill = |part: &str| match part {
+        "{user}" => user.clone(),
+        part if part.starts_with('{') => id.clone(),
+        part => part.to_owned(),
+    };
     let path: Vec<_> = operation.path.split('/').map(fill).collect();
     format!("{}{query}", path.join("/"))
+}
+
+/// Makes somebody a member of `acme`, and returns their id.
+pub(super) async fn join(api: &Api, email: &str, role: Role) -> String {
+    let owner = api.as_team("acme").role(Role::Owner);
+    let body = json!({"email": email, "role": role.as_str()});
+    let invited = owner.post("/v1/teams/acme/invitations", &body).await;
+    assert_eq!(invited.status, 201, "{}", invited.text);
+    let body = json!({"token": invited.json["token"], "name": "Kim", "password": PERSON.1});
+    let joined = api.as_nobody().post("/v1/invitations/accept", &body).await;
+    assert_eq!(joined.status, 201, "{}", joined.text);
+    joined.json["user"].as_str().unwrap().to_owned()
+}
+
+/// Somebody of a team who may do what the recipe takes.
+pub(super) fn able<'a>(api: &'a Api, team: &str, recipe: &Recipe) -> Caller<'a> {
+    match recipe.act {
+        None => api.as_nobody(),
+        Some(Act::Install) => api.as_team(team).installation_admin(),
+        Some(Act::Own) => api.as_team(team).role(Role::Owner),
+        Some(_) => api.as_team(team),
+    }
 }
 
 /// The id of the team's current signing secret, made if there is none.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::db::Db;
 use crate::support::process::{Api, SECRET, Server};
-use crate::support::program::eventually;
+use crate::support::program::{axle, eventually};
 
 /// What the mission promises of a revocation.
 const PROMISED: Duration = Duration::from_secs(1);
@@ -74,6 +74,52 @@ async fn what_one_process_revokes_another_refuses_within_a_second() {
     admin.try_ask(Method::DELETE, &path, None).await;
     let late = Server::start(&db.url, "api", &[]).await;
     assert_eq!(status(&late.api().with_token(made["key"].as_str().unwrap())).await, 401);
+}
+
+#[tokio::test]
+async fn the_first_person_is_made_from_the_command_line_and_signs_in() {
+    let db = Db::new().await;
+    let server = Server::start(&db.url, "api", &[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    let password = "correct horse battery";
+    std::fs::write(&file, format!("{password}\n")).unwrap();
+    let words = ["admin", "create", "--email", "boss@example.com", "--team", "shop"];
+    let url = ("AXLE_DATABASE_URL", db.url.as_str());
+    let named = ("AXLE_ADMIN_PASSWORD_FILE", file.to_str().unwrap());
+    // Without one there is nothing on standard input.
+    let none = axle(&words, &[url]).await;
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert!(none.err.contains("12 to 256 characters"), "{none:?}");
+    let made = axle(&words, &[url, named]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.contains("usr_") && !made.err.contains("AXLE_ADMIN"), "{made:?}");
+    let again = axle(&words, &[url, named]).await;
+    assert_eq!(again.code, Some(1), "{again:?}");
+    for ended in [&none, &made, &again] {
+        assert!(!format!("{ended:?}").contains(password), "{ended:?}");
+    }
+
+    let body = json!({"email": "boss@example.com", "password": password});
+    let (status, signed_in) = server.api().post("/v1/login", &body).await;
+    assert_eq!((status, &signed_in["role"]), (200, &json!("owner")), "{signed_in}");
+    let boss = server.api().with_token(signed_in["access_token"].as_str().unwrap());
+    let (status, made) = boss.post("/v1/teams", &json!({"team": "bakery"})).await;
+    assert_eq!(status, 201, "{made}");
+    // What one process suspends, another refuses within a second.
+    let other = Server::start(&db.url, "api", &[]).await;
+    let (_, made) = server.api().post("/v1/keys", &json!({"name": "n", "role": "viewer"})).await;
+    let holder = other.api().with_token(made["key"].as_str().unwrap());
+    assert_eq!(self::status(&holder).await, 200);
+    let (status, answer) = boss.post("/v1/teams/acme/suspend", &json!({"reason": "unpaid"})).await;
+    assert_eq!(status, 200, "{answer}");
+    let since = Instant::now();
+    eventually("the team is refused", Duration::from_secs(10), async || {
+        (self::status(&holder).await == 403).then_some(())
+    })
+    .await;
+    println!("the suspension was known after {:?}", since.elapsed());
+    assert!(since.elapsed() < 2 * PROMISED);
 }
 
 #[tokio::test]

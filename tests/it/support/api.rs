@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use axle::domain::id::RunId;
 use axle::domain::principal::{Role, Subject, Team};
 use axle::domain::verdict::Outcome;
-use axle::engine::auth::{AuthSettings, KeySource, MintClaims, Verifier, mint};
+use axle::engine::auth::{AuthSettings, KeySource, MintClaims, Powers, Verifier, mint_with};
 use axle::engine::settle::{self, News, Settled};
 use axle::engine::{Ctx, Guard, Limits, clock, jobs};
 use axle::http::{self, Auth, Edge};
@@ -100,12 +100,13 @@ impl Api {
     /// An admin of a team; see [`Caller::role`].
     pub fn as_team(&self, team: &str) -> Caller<'_> {
         let team = Some(team.to_owned());
-        Caller { api: self, team, role: Role::Admin, headers: HeaderMap::new() }
+        let headers = HeaderMap::new();
+        Caller { api: self, team, role: Role::Admin, installation_admin: false, headers }
     }
 
     /// Somebody without a token.
     pub fn as_nobody(&self) -> Caller<'_> {
-        Caller { api: self, team: None, role: Role::Admin, headers: HeaderMap::new() }
+        Caller { team: None, ..self.as_team("nobody") }
     }
 
     /// Sends these bytes on a new connection; returns all that comes back until the server closes.
@@ -199,6 +200,7 @@ pub struct Caller<'a> {
     api: &'a Api,
     team: Option<String>,
     role: Role,
+    installation_admin: bool,
     headers: HeaderMap,
 }
 
@@ -219,6 +221,11 @@ impl Caller<'_> {
     /// The same with another role.
     pub fn role(self, role: Role) -> Self {
         Self { role, ..self }
+    }
+
+    /// The same, managing the installation's teams too.
+    pub fn installation_admin(self) -> Self {
+        Self { installation_admin: true, ..self }
     }
 
     /// The same with a header on every request.
@@ -309,7 +316,9 @@ impl Caller<'_> {
             issuer: None,
             audience: None,
         };
-        format!("Bearer {}", mint(SECRET, &claims, self.api.engine.clock.now()).unwrap())
+        let powers = Powers { session: None, installation_admin: self.installation_admin };
+        let now = self.api.engine.clock.now();
+        format!("Bearer {}", mint_with(SECRET, &claims, powers, now).unwrap())
     }
 }
 

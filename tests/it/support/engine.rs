@@ -14,6 +14,7 @@ use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::invoke::Invoker;
+use axle::engine::login::Signer;
 use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
@@ -92,7 +93,7 @@ impl Engine {
             wake: Wake::default(),
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
-            access: Access::default(),
+            access: Access::new(Some(signer())),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }
@@ -210,6 +211,11 @@ impl Engine {
     }
 }
 
+/// Signs the tokens of people with the secret that the tests' API verifies with.
+fn signer() -> Signer {
+    Signer { secret: super::api::SECRET.to_vec(), issuer: None, audience: None }
+}
+
 /// The vault of a database under these keys.
 pub async fn vault(store: &Store, keys: &[&str]) -> Option<Vault> {
     let keys: Vec<_> = keys.iter().copied().map(Hidden::new).collect();
@@ -223,6 +229,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         subject: Subject::parse("tester").unwrap(),
         role,
         kind: Kind::Token,
+        installation_admin: false,
         via: Via::default(),
     }
 }

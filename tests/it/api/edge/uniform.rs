@@ -13,7 +13,11 @@ use crate::support::contract::operations;
 /// The same path with ids that nobody has.
 fn of_nobody(path: &str) -> String {
     let altered = |part: &str| -> String {
-        let is_id = ["job_", "run_", "sch_"].iter().any(|prefix| part.starts_with(prefix));
+        const IDS: [&str; 5] = ["job_", "run_", "sch_", "key_", "usr_"];
+        let is_id = IDS.iter().any(|prefix| part.starts_with(prefix));
+        if part == "acme" {
+            return "nobodys".to_owned();
+        }
         let digits = part.chars().enumerate();
         digits.map(|(at, c)| if is_id && (6..10).contains(&at) { '0' } else { c }).collect()
     };

@@ -1,0 +1,297 @@
+//! Teams, members and invitations on the wire.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::fields::Fields;
+use super::instant;
+use super::key::{read_name, roles};
+use crate::domain::check::YEAR_MS;
+use crate::domain::invalid::Invalid;
+use crate::domain::person::{Email, Invitation, Member};
+use crate::domain::principal::{Role, Team};
+use crate::domain::schedule::zone::zone;
+use crate::domain::team::TeamRecord;
+
+/// The shortest retention: a day.
+const RETENTION_LEAST_MS: u64 = 86_400_000;
+/// The longest: ten years.
+const RETENTION_MOST_MS: u64 = 10 * YEAR_MS;
+
+/// A team.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TeamView {
+    /// Its slug.
+    #[schema(example = "shop")]
+    pub team: String,
+    /// For people.
+    #[schema(example = "The shop")]
+    pub name: String,
+    /// Since when it is suspended.
+    #[schema(format = DateTime)]
+    pub suspended_at: Option<String>,
+    /// Why it is suspended.
+    pub suspend_reason: Option<String>,
+    /// What it has settled for itself.
+    pub settings: SettingsView,
+    /// Grows with every change; 0 if nobody has described it.
+    pub version: i32,
+    /// When it was described first.
+    #[schema(format = DateTime)]
+    pub created_at: Option<String>,
+}
+
+/// What a team has settled for itself. It is kept, and not yet applied.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SettingsView {
+    /// The IANA name of the zone of a schedule that names none; the installation's if null.
+    #[schema(example = "Europe/Berlin")]
+    pub default_time_zone: Option<String>,
+    /// How long finished jobs are kept; the installation's if null.
+    pub retention_ms: Option<u64>,
+}
+
+impl From<&TeamRecord> for TeamView {
+    fn from(team: &TeamRecord) -> Self {
+        let (since, reason) = team.suspended.clone().unzip();
+        Self {
+            team: team.team.to_string(),
+            name: team.name.clone(),
+            suspended_at: since.map(instant),
+            suspend_reason: reason,
+            settings: SettingsView {
+                default_time_zone: team.settings.default_time_zone.clone(),
+                retention_ms: team.settings.retention_ms,
+            },
+            version: team.version,
+            created_at: team.created_at.map(instant),
+        }
+    }
+}
+
+/// A new team.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct TeamRequest {
+    /// Its slug: 1 to 63 lower-case letters, digits and hyphens, the first no hyphen. It stays.
+    #[schema(example = "shop")]
+    pub team: String,
+    /// For people; the slug if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub name: Option<String>,
+}
+
+/// What changes of a team. A JSON merge patch: what is absent stays.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct TeamPatch {
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub name: Option<String>,
+    /// What the team settles for itself; null takes a setting back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsPatch>,
+}
+
+/// Settings that change.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct SettingsPatch {
+    /// An IANA name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub default_time_zone: Option<String>,
+    /// A day to ten years.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 86_400_000_u64)]
+    pub retention_ms: Option<u64>,
+}
+
+/// What a patch of a team says: an inner none takes a setting back.
+#[derive(Debug, Default)]
+pub struct TeamChange {
+    /// The name.
+    pub name: Option<String>,
+    /// The zone.
+    pub default_time_zone: Option<Option<String>>,
+    /// The retention, in milliseconds.
+    pub retention_ms: Option<Option<u64>>,
+}
+
+/// A member of a team.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberView {
+    /// The person, as the audit log names them.
+    #[schema(example = "usr_01KB9YQ6Z4F0R8M3T1C5W7X2V0")]
+    pub user: String,
+    /// Their e-mail address.
+    pub email: String,
+    /// Their name.
+    pub name: String,
+    /// What they are in the team.
+    #[schema(example = "operator")]
+    pub role: String,
+    /// Since when they are a member.
+    #[schema(format = DateTime)]
+    pub joined_at: String,
+}
+
+impl From<&Member> for MemberView {
+    fn from(member: &Member) -> Self {
+        Self {
+            user: member.user.to_string(),
+            email: member.email.clone(),
+            name: member.name.clone(),
+            role: member.role.as_str().to_owned(),
+            joined_at: instant(member.joined_at),
+        }
+    }
+}
+
+/// The members of a team.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberList {
+    /// Those who were there first before the others; at most 1,000.
+    pub data: Vec<MemberView>,
+}
+
+/// What a member is to be.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct MemberRequest {
+    /// Owners and admins are made, and unmade, by owners.
+    #[schema(pattern = "^(owner|admin|operator|writer|viewer)$", example = "operator")]
+    pub role: String,
+}
+
+/// Who is invited, and as what.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct InvitationRequest {
+    /// Their e-mail address. Axle sends no mail: hand the token on yourself.
+    #[schema(example = "kim@example.com")]
+    pub email: String,
+    /// What they will be. Owners and admins are invited by owners.
+    #[schema(pattern = "^(owner|admin|operator|writer|viewer)$", example = "operator")]
+    pub role: String,
+}
+
+/// An invitation.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationView {
+    /// The team.
+    pub team: String,
+    /// Who is invited.
+    pub email: String,
+    /// What they will be.
+    pub role: String,
+    /// When it ends.
+    #[schema(format = DateTime)]
+    pub expires_at: String,
+    /// What whoever accepts it shows: only in the first answer to whoever made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "axi_…")]
+    pub token: Option<String>,
+}
+
+impl From<&Invitation> for InvitationView {
+    fn from(invitation: &Invitation) -> Self {
+        Self {
+            team: invitation.team.to_string(),
+            email: invitation.email.clone(),
+            role: invitation.role.as_str().to_owned(),
+            expires_at: instant(invitation.expires_at),
+            token: None,
+        }
+    }
+}
+
+/// Reads a new team: its slug and its name.
+pub fn read_team(raw: &RawValue) -> Result<(Team, Option<String>), Invalid> {
+    let mut fields = Fields::read(raw, "#")?;
+    let slug = fields.text("team");
+    let team = slug.as_deref().map(Team::parse);
+    match &team {
+        None => fields.missing("team", "a team needs a slug"),
+        Some(Err(bad)) => fields.fault("team", "out-of-range", bad.to_string()),
+        Some(Ok(_)) => {}
+    }
+    let name = if fields.has("name") { read_name(&mut fields, "name") } else { None };
+    match team {
+        Some(Ok(team)) => fields.finish().into_result((team, name)),
+        _ => Err(fields.finish()),
+    }
+}
+
+/// Reads what changes of a team.
+pub fn read_team_patch(raw: &RawValue) -> Result<TeamChange, Invalid> {
+    let mut fields = Fields::read(raw, "#")?;
+    let mut change = TeamChange::default();
+    if fields.has("name") {
+        change.name = read_name(&mut fields, "name");
+    }
+    if let Some(mut settings) = fields.object("settings") {
+        if let Some(name) = settings.raw("default_time_zone") {
+            change.default_time_zone = Some(read_zone(&mut settings, name));
+        }
+        if let Some(value) = settings.raw("retention_ms") {
+            change.retention_ms = Some(read_retention(&mut settings, value));
+        }
+        fields.add(settings.finish());
+    }
+    fields.finish().into_result(change)
+}
+
+fn read_zone(settings: &mut Fields<'_>, raw: &RawValue) -> Option<String> {
+    let name: Option<String> = serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+        settings.fault("default_time_zone", "wrong-type", "must be a string, or null");
+        None
+    });
+    if let Some(Err(bad)) = name.as_deref().map(|name| zone(name, "#/settings/default_time_zone")) {
+        settings.add(bad);
+    }
+    name
+}
+
+fn read_retention(settings: &mut Fields<'_>, raw: &RawValue) -> Option<u64> {
+    let value: Option<u64> = serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+        settings.fault("retention_ms", "wrong-type", "must be a number of milliseconds, or null");
+        None
+    });
+    if value.is_some_and(|span| !(RETENTION_LEAST_MS..=RETENTION_MOST_MS).contains(&span)) {
+        let detail = format!("must be {RETENTION_LEAST_MS} to {RETENTION_MOST_MS}, or null");
+        settings.fault("retention_ms", "out-of-range", detail);
+    }
+    value
+}
+
+/// Reads a role.
+pub fn read_member(raw: &RawValue) -> Result<Role, Invalid> {
+    let mut fields = Fields::read(raw, "#")?;
+    match fields.required_word("role", &roles()) {
+        Some(role) => fields.finish().into_result(role),
+        None => Err(fields.finish()),
+    }
+}
+
+/// Reads an invitation.
+pub fn read_invitation(raw: &RawValue) -> Result<(Email, Role), Invalid> {
+    let mut fields = Fields::read(raw, "#")?;
+    let email = read_email(&mut fields);
+    let role = fields.required_word("role", &roles());
+    match (email, role) {
+        (Some(email), Some(role)) => fields.finish().into_result((email, role)),
+        _ => Err(fields.finish()),
+    }
+}
+
+/// An e-mail address that must be there.
+pub(super) fn read_email(fields: &mut Fields<'_>) -> Option<Email> {
+    let Some(text) = fields.text("email") else {
+        fields.missing("email", "needs an e-mail address");
+        return None;
+    };
+    let email = Email::parse(&text);
+    if email.is_none() {
+        fields.fault("email", "out-of-range", "must be an e-mail address, such as kim@example.com");
+    }
+    email
+}

@@ -3,6 +3,7 @@
 //! Pure: no async, no I/O, no SQL, no HTTP, no clock and no randomness of its own (both are passed
 //! in). Every other room may use this one; it uses none.
 
+pub mod breaker;
 pub mod check;
 pub mod id;
 pub mod invalid;

@@ -6,6 +6,7 @@
 
 pub mod auth;
 pub mod backfill;
+pub mod breaker;
 pub mod calendars;
 pub mod callbacks;
 pub mod claim;

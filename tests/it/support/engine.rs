@@ -11,6 +11,7 @@ use axle::domain::principal::{Kind, Principal, Role, Subject, Team};
 use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
+use axle::engine::breaker::Ceiling;
 use axle::engine::invoke::Invoker;
 use axle::engine::once::Answer;
 use axle::engine::puller::Puller;
@@ -158,9 +159,19 @@ impl Engine {
 
     /// The same on a context of its own, as another process would have.
     pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
-        let invoker = Invoker::new(&self.limits.public_url).unwrap();
-        let name = (name.to_owned(), concurrency);
-        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
+        // Most tests have one target, and mean its calls by the permits.
+        self.puller_with(ctx, (name, concurrency, Ceiling::Hard(concurrency)))
+    }
+
+    /// The same with a ceiling for each target.
+    pub fn puller_with(
+        &self,
+        ctx: Ctx,
+        (name, concurrency, ceiling): (&str, usize, Ceiling),
+    ) -> Arc<Puller> {
+        let invoker = Invoker::new(&ctx.limits.public_url).unwrap();
+        let settings = (name.to_owned(), concurrency, ceiling);
+        Puller::new(ctx, invoker, settings, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.

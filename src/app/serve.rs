@@ -16,6 +16,7 @@ use super::edge::Front;
 use super::stop::Stop;
 use super::{admin, parts};
 use crate::config::Config;
+use crate::engine::breaker::Ceiling;
 use crate::engine::every::{every, never};
 use crate::engine::fire::Firing;
 use crate::engine::hint;
@@ -182,8 +183,9 @@ fn start_puller(
         Invoker::new(&ctx.limits.public_url, &ctx.limits.guard).context("the HTTP client")?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{host}-{:08x}", random::bits() >> 32);
-    let puller =
-        Puller::new(ctx.clone(), invoker, (name, config.concurrency), (tasks, &stop.token));
+    let ceiling = Ceiling::new(config.target_concurrency, config.concurrency);
+    let settings = (name, config.concurrency, ceiling);
+    let puller = Puller::new(ctx.clone(), invoker, settings, (tasks, &stop.token));
     let (p, c, token) = (Arc::clone(&puller), ctx.clone(), stop.token.clone());
     let claiming = tasks.spawn(async move {
         every("claim", token, || c.wake.jobs().here.news(), || p.step()).await;

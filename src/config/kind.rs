@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Duration { least: Duration, most: Duration, slot: Slot<Duration> },
     /// A whole number within inclusive bounds.
     Count { least: usize, most: usize, slot: Slot<usize> },
+    /// The same, or unset.
+    Optional { least: usize, most: usize, slot: Slot<Option<usize>> },
     /// A number of bytes within inclusive bounds.
     Size { least: usize, most: usize, slot: Slot<usize> },
     /// An address to listen on.
@@ -46,6 +48,9 @@ impl Kind {
                 *slot(config) = within(value, least, most)?;
             }
             Self::Count { least, most, slot } => *slot(config) = count(text, least, most)?,
+            Self::Optional { least, most, slot } => {
+                *slot(config) = Some(count(text, least, most)?);
+            }
             Self::Size { least, most, slot } => {
                 *slot(config) = within(parse_size(text)?, least, most)?;
             }
@@ -63,7 +68,7 @@ impl Kind {
     pub(super) const fn value_name(self) -> &'static str {
         match self {
             Self::Duration { .. } => "DURATION",
-            Self::Count { .. } => "NUMBER",
+            Self::Count { .. } | Self::Optional { .. } => "NUMBER",
             Self::Size { .. } => "SIZE",
             Self::Address(_) => "ADDRESS",
             Self::Switch(_) => "BOOL",
@@ -80,7 +85,9 @@ impl fmt::Display for Kind {
             Self::Duration { least, most, .. } => {
                 write!(f, "a duration from {} to {}", spell_duration(*least), spell_duration(*most))
             }
-            Self::Count { least, most, .. } => write!(f, "a whole number from {least} to {most}"),
+            Self::Count { least, most, .. } | Self::Optional { least, most, .. } => {
+                write!(f, "a whole number from {least} to {most}")
+            }
             Self::Size { least, most, .. } => {
                 write!(f, "a size from {} to {}", spell_size(*least), spell_size(*most))
             }

@@ -59,6 +59,8 @@ pub struct Config {
     pub roles: Roles,
     /// Runs in flight per process, at most.
     pub concurrency: usize,
+    /// Runs in flight per process to one target, at most; if unset, a share that grows with health.
+    pub target_concurrency: Option<usize>,
     /// How long a claim holds without renewal.
     pub lease: Duration,
     /// How often lost and timed-out runs are looked for.
@@ -123,6 +125,7 @@ impl Default for Config {
             public_url: None,
             roles: Roles::ALL,
             concurrency: 100,
+            target_concurrency: None,
             lease: Duration::from_secs(30),
             sweep_interval: Duration::from_secs(1),
             shutdown_grace: Duration::from_secs(25),

@@ -126,6 +126,20 @@ pub(super) const SETTINGS: &[Setting] = &[
         kind: Kind::Count { least: 1, most: 10_000, slot: |config| &mut config.concurrency },
     },
     Setting {
+        key: "target_concurrency",
+        env: "AXLE_TARGET_CONCURRENCY",
+        flag: Some("target-concurrency"),
+        default: None,
+        secret: false,
+        meaning: "Runs in flight per process to one host and port of a team, at most; if unset, a \
+                  quarter of `concurrency`, and more while the target answers within a second",
+        kind: Kind::Optional {
+            least: 1,
+            most: 10_000,
+            slot: |config| &mut config.target_concurrency,
+        },
+    },
+    Setting {
         key: "lease",
         env: "AXLE_LEASE",
         flag: Some("lease"),

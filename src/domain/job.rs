@@ -11,6 +11,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::breaker::Deferral;
 use super::hidden::Hidden;
 use super::id::{JobId, ScheduleId};
 use super::principal::Team;
@@ -298,6 +299,8 @@ pub struct Standing {
     pub fence: i32,
     /// Set aside because its queue is paused.
     pub held: bool,
+    /// Why it was given back without a call, since its last run.
+    pub deferred: Option<Deferral>,
     /// When the next attempt may start; none while running or when finished.
     pub next_attempt_at: Option<DateTime<Utc>>,
     /// When its state last changed.

@@ -6,6 +6,7 @@
 pub mod address;
 pub mod audit;
 pub mod block;
+pub mod breaker;
 pub mod check;
 pub mod egress;
 pub mod headers;

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
+use super::breaker::Deferral;
 use super::job::{Job, Reason};
 use super::state::State;
 
@@ -13,6 +14,7 @@ pub fn next_step(job: &Job, now: DateTime<Utc>) -> String {
         State::Pending | State::RetryWait if standing.held => {
             format!("waits: the queue {:?} is paused; resume it to go on", job.asked.queue)
         }
+        State::Pending | State::RetryWait if is_deferred(job, now) => deferred(job),
         State::Pending => format!("attempt 1 {}", start(job, now)),
         State::RetryWait => format!("{} {}: {}", which(job), start(job, now), last_error(job)),
         State::Running => running(job),
@@ -39,6 +41,23 @@ fn start(job: &Job, now: DateTime<Utc>) -> String {
     match job.standing.next_attempt_at {
         Some(at) if at > now => format!("at {}", instant(at)),
         _ => "as soon as a puller is free".into(),
+    }
+}
+
+/// Whether it waits for its target and not for its own time.
+fn is_deferred(job: &Job, now: DateTime<Utc>) -> bool {
+    job.standing.deferred.is_some() && job.standing.next_attempt_at.is_some_and(|at| at > now)
+}
+
+fn deferred(job: &Job) -> String {
+    let at = job.standing.next_attempt_at.map(instant).unwrap_or_default();
+    match job.standing.deferred {
+        Some(Deferral::Unreachable) => {
+            format!("waits: its target is not reachable; next try at {at}; no attempt is charged")
+        }
+        Some(Deferral::Ceiling) | None => {
+            format!("waits: its target has as many calls as it may have; next try at {at}")
+        }
     }
 }
 
@@ -170,6 +189,10 @@ mod tests {
             result: None,
         });
         let expected = "call 5 of 11 at 2026-11-30T14:03:20Z: connection refused (connect)";
+        assert_eq!(next_step(&job, now), expected);
+        job.standing.deferred = Some(Deferral::Unreachable);
+        let expected = "waits: its target is not reachable; next try at 2026-11-30T14:03:20Z; \
+                        no attempt is charged";
         assert_eq!(next_step(&job, now), expected);
         job.standing.held = true;
         assert_eq!(next_step(&job, now), "waits: the queue \"mail\" is paused; resume it to go on");

@@ -9,6 +9,7 @@ pub mod access;
 pub mod audit;
 pub mod auth;
 pub mod backfill;
+pub mod breaker;
 pub mod calendars;
 pub mod callbacks;
 pub mod claim;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::breaker::{Call, Ceiling, Targets};
 use super::invoke::{Invoker, invoke};
 use super::rounds::Rounds;
 use super::settle::{self, BATCH, News};
@@ -31,6 +32,7 @@ pub struct Puller {
     name: String,
     invoker: Invoker,
     permits: Arc<Semaphore>,
+    targets: Arc<Targets>,
     rounds: Mutex<Rounds>,
     next_look: Mutex<Instant>,
     rivalry: Mutex<Rivalry>,
@@ -79,7 +81,7 @@ impl Puller {
     pub fn new(
         ctx: Ctx,
         invoker: Invoker,
-        (name, concurrency): (String, usize),
+        (name, concurrency, ceiling): (String, usize, Ceiling),
         (tasks, stop): (&TaskTracker, &CancellationToken),
     ) -> Arc<Self> {
         let (news, inbox) = mpsc::channel(BATCH * 2);
@@ -93,6 +95,7 @@ impl Puller {
             name,
             invoker,
             permits: Arc::new(Semaphore::new(concurrency)),
+            targets: Targets::new(ceiling),
             rounds: Mutex::default(),
             next_look: Mutex::new(Instant::now()),
             rivalry: Mutex::default(),
@@ -116,12 +119,13 @@ impl Puller {
             if free == 0 {
                 return Ok(Duration::ZERO);
             }
-            self.look_at_rivals(now).await?;
-            let turn = self.rounds().next(now);
-            let Some((shard, start)) = turn else {
+            if self.rounds().earliest().is_none_or(|due_at| due_at > now) {
                 *self.rivalry() = Rivalry::default();
                 return Ok(self.pause(now));
-            };
+            }
+            self.look_at_rivals(now).await?;
+            let turn = self.rounds().next(now);
+            let Some((shard, start)) = turn else { return Ok(self.pause(now)) };
             self.claim((shard, start.as_ref()), free, now).await?;
         }
         Ok(Duration::ZERO)
@@ -241,30 +245,43 @@ impl Puller {
             rounds.served(claimed.iter().map(|job| &job.team).chain(start));
         }
         for job in claimed {
+            self.hold(job.run);
+            let target = (&job.team, job.spec.target.url.as_str());
+            let call = match self.targets.ask(target, now) {
+                Ok(call) => call,
+                Err(deferred) => {
+                    self.tell(News::Deferred(job.run, deferred)).await;
+                    continue;
+                }
+            };
             let lag = clock::until(job.due_at, now).as_secs_f64();
             metrics::histogram!(names::SCHEDULE_LAG).record(lag);
-            self.hold(job.run);
             let permit = Arc::clone(&self.permits).acquire_owned().await;
             let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
             metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").increment(1.0);
-            self.tasks.spawn(Arc::clone(self).run(job, permit));
+            self.tasks.spawn(Arc::clone(self).run(job, permit, call));
         }
         Ok(())
     }
 
     /// One run, from its claim to the news of how it went.
-    async fn run(self: Arc<Self>, job: Claimed, permit: OwnedSemaphorePermit) {
+    async fn run(self: Arc<Self>, job: Claimed, permit: OwnedSemaphorePermit, call: Call) {
         let news = if self.stop.is_cancelled() {
             News::HandedBack(job.run)
         } else {
             invoke(&self.ctx, &self.invoker, job).await
         };
+        call.tell(&news, self.ctx.clock.now());
         metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").decrement(1.0);
+        self.tell(news).await;
+        drop(permit);
+    }
+
+    async fn tell(&self, news: News) {
         // Nobody listens only if the settler died; then the lease runs out.
         if self.news.send(news).await.is_err() {
             tracing::error!("the settler is gone");
         }
-        drop(permit);
     }
 
     /// When the next thing is due, or the next look.

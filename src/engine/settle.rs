@@ -10,7 +10,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::breaker::Deferred;
 use super::{Ctx, Error, clock, random, turns};
+use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
 use crate::domain::job::Reason;
 use crate::domain::retry::RetryPolicy;
@@ -18,7 +20,7 @@ use crate::domain::run::{Response, Run, RunError};
 use crate::domain::state::State;
 use crate::domain::verdict::{Outcome, Verdict, decide};
 use crate::store::done::{self, Done};
-use crate::store::live::{self, Acceptance, Live, Retry};
+use crate::store::live::{self, Acceptance, Live, Retry, Return};
 use crate::store::{Session, events, runs, schedules};
 use crate::telemetry::metrics as names;
 
@@ -62,6 +64,8 @@ pub enum News {
     },
     /// It was claimed and never sent.
     HandedBack(RunId),
+    /// It was claimed and not sent, since its target may not be called now.
+    Deferred(RunId, Deferred),
 }
 
 impl News {
@@ -69,7 +73,7 @@ impl News {
     pub fn run(&self) -> RunId {
         match self {
             Self::Accepted(acceptance) => acceptance.run,
-            Self::Ended { run, .. } | Self::HandedBack(run) => *run,
+            Self::Ended { run, .. } | Self::HandedBack(run) | Self::Deferred(run, _) => *run,
         }
     }
 }
@@ -90,7 +94,7 @@ pub const BATCH: usize = 200;
 #[derive(Default)]
 struct Plan {
     accepted: Vec<Acceptance>,
-    handed_back: Vec<RunId>,
+    handed_back: Vec<Return>,
     retries: Vec<Retry>,
     finished: Vec<RunId>,
     done: Vec<Done>,
@@ -119,6 +123,8 @@ pub struct Written {
     answers: Vec<Settled>,
     /// Retries, and when they are due.
     retries: Vec<Retry>,
+    /// When jobs that were given back come due.
+    deferred: Vec<DateTime<Utc>>,
     /// How runs ended, for the metrics.
     ended: Vec<Ending>,
     /// Schedules whose next waiting job may go.
@@ -161,7 +167,11 @@ pub async fn write_locked(
         written.answers.push(Settled::Moved);
         match item {
             News::Accepted(acceptance) => plan.accepted.push(acceptance.clone()),
-            News::HandedBack(run) => plan.handed_back.push(*run),
+            News::HandedBack(run) => plan.handed_back.push(Return { run: *run, later: None }),
+            News::Deferred(run, Deferred { due_at, why }) => {
+                written.deferred.push(*due_at);
+                plan.handed_back.push(Return { run: *run, later: Some((*due_at, *why)) });
+            }
             News::Ended { policy, report, .. } => {
                 let verdict = decide(policy, live.spent, report.outcome, random::unit());
                 let took = live.claimed_at.map_or(Duration::ZERO, |at| clock::until(at, now));
@@ -181,8 +191,9 @@ pub async fn write_locked(
 /// Tells the pullers, the metrics and the jobs that wait for their turn, after the commit that made
 /// it true.
 pub async fn after_commit(ctx: &Ctx, shard: Shard, written: &Written) {
-    for retry in &written.retries {
-        ctx.wake.due(shard, retry.due_at);
+    let retries = written.retries.iter().map(|retry| &retry.due_at);
+    if let Some(due_at) = retries.chain(&written.deferred).min() {
+        ctx.wake.due(shard, *due_at);
     }
     written.ended.iter().for_each(Ending::count);
     let stale = written.answers.iter().filter(|answer| **answer == Settled::Stale).count();
@@ -284,8 +295,17 @@ impl Plan {
         now: DateTime<Utc>,
     ) -> Result<(), crate::store::Error> {
         live::hand_back(session, shard, &self.handed_back, now).await?;
+        let stopped = self.handed_back.iter().filter(|r| r.later.is_none()).map(|r| r.run);
+        let stopped: Vec<_> = stopped.collect();
         let event = ("handed_back", Some("the puller stopped before the call was sent"));
-        events::record(session, shard, &self.handed_back, event, now).await
+        when(!stopped.is_empty(), events::record(session, shard, &stopped, event, now)).await?;
+        // One row for a job however often it happens: a breaker may be open for days. A target at its
+        // ceiling is everyday work and no event.
+        let job = |r: &Return| RunId { job: r.run.job, fence: 0 };
+        let unreachable = |r: &&Return| matches!(r.later, Some((_, Deferral::Unreachable)));
+        let deferred: Vec<_> = self.handed_back.iter().filter(unreachable).map(job).collect();
+        let event = ("deferred", Some("calls to its target failed in a row: it is left alone"));
+        when(!deferred.is_empty(), events::record(session, shard, &deferred, event, now)).await
     }
 }
 

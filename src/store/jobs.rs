@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::runs::read_error;
 use super::{Error, Session, Store, live, sql};
+use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, ScheduleId, Shard};
 use crate::domain::job::{Asked, Job, NewJob, Reason, Spec, Standing};
 use crate::domain::principal::Team;
@@ -214,6 +215,7 @@ fn read_standing(row: &Row) -> Result<Standing, Error> {
         failures: row.try_get("failures")?,
         fence: row.try_get("fence")?,
         held: row.try_get("held")?,
+        deferred: row.try_get::<_, Option<&str>>("deferred")?.and_then(Deferral::parse),
         next_attempt_at: row.try_get("next_attempt_at")?,
         updated_at: row.try_get("updated_at")?,
         finished_at: row.try_get("finished_at")?,

@@ -8,6 +8,7 @@ use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use super::{Call, Error, Session, Store, claimed, sql};
+use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
 use crate::domain::job::NewJob;
 use crate::domain::principal::Team;
@@ -81,6 +82,15 @@ pub struct Retry {
     pub due_at: DateTime<Utc>,
     /// The counters as they will be.
     pub spent: Spent,
+}
+
+/// A run that was claimed and not sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Return {
+    /// The run.
+    pub run: RunId,
+    /// When its job comes due again and why not at once; none: as before.
+    pub later: Option<(DateTime<Utc>, Deferral)>,
 }
 
 /// Adds PENDING and WAITING jobs to one shard; returns those that no unique key kept out.
@@ -256,11 +266,14 @@ pub async fn retry(
 pub async fn hand_back(
     session: &Session,
     shard: Shard,
-    runs: &[RunId],
+    returns: &[Return],
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let (ids, fences) = columns(runs);
-    session.query(sql!("live/hand_back"), &[&shard.0, &ids, &fences, &now]).await.map(drop)
+    let (ids, fences) = columns(&returns.iter().map(|r| r.run).collect::<Vec<_>>());
+    let dues: Vec<_> = returns.iter().map(|r| r.later.map(|(due_at, _)| due_at)).collect();
+    let whys: Vec<_> = returns.iter().map(|r| r.later.map(|(_, why)| why.as_str())).collect();
+    let params: super::Params<'_> = &[&shard.0, &ids, &fences, &now, &dues, &whys];
+    session.query(sql!("live/hand_back"), params).await.map(drop)
 }
 
 /// Takes a job out because it is cancelled.

@@ -34,6 +34,12 @@ pub const SETTLE_DURATION: &str = "axle_settle_duration_seconds";
 pub const SCHEDULE_FIRES: &str = "axle_schedule_fires_total";
 /// From a nominal fire time to its job.
 pub const SCHEDULE_FIRE_LAG: &str = "axle_schedule_fire_lag_seconds";
+/// Breakers of targets that are not closed, in this process. Label `state`: `open`, `half_open`.
+pub const BREAKERS: &str = "axle_target_breakers";
+/// Times that a breaker opened, or opened again.
+pub const BREAKERS_OPENED: &str = "axle_target_breakers_opened_total";
+/// Claimed jobs given back because of their target. Label `reason`.
+pub const RUNS_DEFERRED: &str = "axle_runs_deferred_total";
 /// Leases that ran out under a running job.
 pub const LEASES_LOST: &str = "axle_leases_lost_total";
 /// Callbacks of runs that were no longer current.
@@ -93,6 +99,9 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (SETTLE_DURATION, Histogram(STEP), "How long one settle took"),
     (SCHEDULE_FIRES, Counter, "What became of fire times of schedules"),
     (SCHEDULE_FIRE_LAG, Histogram(LAG), "From a nominal fire time to its job"),
+    (BREAKERS, Gauge, "Breakers of targets that are not closed"),
+    (BREAKERS_OPENED, Counter, "Times that a breaker of a target opened"),
+    (RUNS_DEFERRED, Counter, "Claimed jobs given back because their target may not be called now"),
     (LEASES_LOST, Counter, "Leases that ran out under a running job"),
     (STALE_CALLBACKS, Counter, "Callbacks of runs that were no longer current"),
     (FENCE_REJECTIONS, Counter, "Writes whose fence was too old"),

@@ -10,8 +10,8 @@ use crate::domain::run::LogEvent;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EventView {
     /// `registered`, `claimed`, `sent`, `accepted`, `heartbeat`, `progress`, `succeeded`, `failed`,
-    /// `timed_out`, `lost`, `run_cancelled`, `retry_scheduled`, `handed_back`, `stale_callback`,
-    /// `expired`, `cancelled`, `given_up`.
+    /// `timed_out`, `lost`, `run_cancelled`, `retry_scheduled`, `handed_back`, `deferred`,
+    /// `stale_callback`, `expired`, `cancelled`, `given_up`.
     pub kind: String,
     /// When it (last) happened.
     #[schema(format = DateTime)]

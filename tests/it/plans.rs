@@ -173,7 +173,7 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
             format!("{run}, {now}, {nows}, '{{1}}', '{{0}}', '{{0}}'"),
             &["live_pkey"],
         ),
-        (statement!("live/hand_back"), format!("{run}, {now}"), &["live_pkey"]),
+        (statement!("live/hand_back"), format!("{run}, {now}, {nows}, '{{x}}'"), &["live_pkey"]),
         (statement!("live/cancel"), format!("{shard}, {id}"), &["live_pkey"]),
         (statement!("live/change"), format!("{shard}, {id}, {now}, 1, {now}"), &["live_pkey"]),
         (statement!("live/overdue"), format!("{shard}, {now}, 200"), &["live_lease"]),

@@ -114,7 +114,10 @@ async fn execute(engine: &Engine, session: &Session, event: Event, run: RunId) {
             live::expire(session, SHARD, &[run.job], late).await.unwrap();
         }
         Event::Cancel => live::cancel(session, run.job).await.unwrap(),
-        Event::HandBack => live::hand_back(session, SHARD, &[run], now).await.unwrap(),
+        Event::HandBack => {
+            let returned = live::Return { run, later: None };
+            live::hand_back(session, SHARD, &[returned], now).await.unwrap();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ SELECT page.*, NULL::bytea AS payload,
                        j.start_deadline, j.unique_key, j.owner_service, j.tags, j.rerun_of,
                        j.schedule_id, j.fire_at, j.version, j.created_at, st.state, st.reason, st.attempt, st.failures, st.fence, st.held,
                        st.next_attempt_at, st.updated_at, st.finished_at, st.claimed_at,
-                       st.accepted_at, st.deadline_at, st.progress
+                       st.accepted_at, st.deadline_at, st.progress, st.deferred
                   FROM standing st
                   JOIN jobs j ON j.shard = st.shard AND j.job_id = st.job_id
                  WHERE st.team = $1 AND st.state = wanted.state

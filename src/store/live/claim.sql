@@ -86,7 +86,8 @@ due AS MATERIALIZED (
 UPDATE live l
    SET state = 'RUNNING', attempt = l.attempt + 1, fence = l.fence + 1, lease_until = $4,
        puller = $5, claimed_at = $2, updated_at = $2,
-       sent_at = NULL, heartbeat_at = NULL, http_status = NULL, progress = NULL
+       sent_at = NULL, heartbeat_at = NULL, http_status = NULL, progress = NULL,
+       deferred = NULL
   FROM due
  CROSS JOIN LATERAL (
         SELECT d.due_at, d.spec, d.payload, d.fire_at

@@ -13,6 +13,7 @@ use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use axle::domain::retry::RetryPolicy;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
+use axle::engine::breaker::Ceiling;
 use axle::engine::invoke::Invoker;
 use axle::engine::login::Signer;
 use axle::engine::once::Answer;
@@ -174,23 +175,30 @@ impl Engine {
 
     /// The same on a context of its own, as another process would have.
     pub fn puller_on(&self, ctx: Ctx, name: &str, concurrency: usize) -> Arc<Puller> {
-        self.start_puller(ctx, &self.limits.guard, (name, concurrency))
+        // Most tests have one target, and mean its calls by the permits.
+        self.puller_with(ctx, (name, concurrency, Ceiling::Hard(concurrency)))
+    }
+
+    /// The same with a ceiling for each target.
+    pub fn puller_with(&self, ctx: Ctx, settings: (&str, usize, Ceiling)) -> Arc<Puller> {
+        self.start_puller(ctx, &self.limits.guard, settings)
     }
 
     /// The same with a guard of its own: what it refuses was registered all the same.
-    pub fn guarded_puller(&self, guard: &Guard, puller: (&str, usize)) -> Arc<Puller> {
-        self.start_puller(self.ctx.clone(), guard, puller)
+    pub fn guarded_puller(&self, guard: &Guard, (name, concurrency): (&str, usize)) -> Arc<Puller> {
+        let settings = (name, concurrency, Ceiling::Hard(concurrency));
+        self.start_puller(self.ctx.clone(), guard, settings)
     }
 
     fn start_puller(
         &self,
         ctx: Ctx,
         guard: &Guard,
-        (name, concurrency): (&str, usize),
+        (name, concurrency, ceiling): (&str, usize, Ceiling),
     ) -> Arc<Puller> {
         let invoker = Invoker::new(&self.limits.public_url, guard).unwrap();
-        let name = (name.to_owned(), concurrency);
-        Puller::new(ctx, invoker, name, (&self.tasks, &self.stop))
+        let settings = (name.to_owned(), concurrency, ceiling);
+        Puller::new(ctx, invoker, settings, (&self.tasks, &self.stop))
     }
 
     /// Waits until a job has this state, and returns it.

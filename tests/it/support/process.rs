@@ -51,6 +51,8 @@ impl Start {
             ("AXLE_LEASE", "5s"),
             ("AXLE_SWEEP_INTERVAL", "100ms"),
             ("AXLE_DATABASE_POOL", "8"),
+            // Most tests have one target, and mean its calls by the permits.
+            ("AXLE_TARGET_CONCURRENCY", "10000"),
             ("AXLE_LOG", "info,axle=debug"),
             ("AXLE_LOG_FORMAT", "text"),
             ("AXLE_ALLOW_PRIVATE_TARGETS", "true"),

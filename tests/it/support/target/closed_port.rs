@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket};
 
 /// A loopback port that is bound but never listens: connecting is refused, and nobody else can
 /// take the port as long as this value lives.
 pub struct ClosedPort {
     address: SocketAddr,
-    _reserved: TcpSocket,
+    reserved: TcpSocket,
 }
 
 impl ClosedPort {
@@ -16,7 +16,12 @@ impl ClosedPort {
     pub fn reserve() -> Self {
         let socket = TcpSocket::new_v4().expect("a socket opens");
         socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a loopback port is free");
-        Self { address: socket.local_addr().expect("it is bound"), _reserved: socket }
+        Self { address: socket.local_addr().expect("it is bound"), reserved: socket }
+    }
+
+    /// Opens the port: from now on connections are taken.
+    pub fn listen(self) -> TcpListener {
+        self.reserved.listen(64).expect("it is bound")
     }
 
     /// The URL of a path on the closed port.

@@ -35,10 +35,7 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         }
         Command::Migrate(Migrate::Status) => {
             let (lines, current) = migrate::status(&with_database(flags)?).await?;
-            for line in lines {
-                say(&line);
-            }
-            return Ok(if current { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(report(&lines, current));
         }
         Command::Schedules(words) => {
             return Ok(tell(&cli::schedules::run(&words, system_now()).await));
@@ -73,10 +70,7 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         }
         Command::Audit(cli::Audit::Verify { team }) => {
             let (lines, hold) = audit::verify(&with_database(flags)?, team.as_deref()).await?;
-            for line in lines {
-                say(&line);
-            }
-            return Ok(if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(report(&lines, hold));
         }
         Command::Doctor => return examine(flags).await,
         Command::Healthcheck => {
@@ -90,6 +84,14 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what was found, and by the exit status whether it is as it should be.
+fn report(lines: &[String], good: bool) -> ExitCode {
+    for line in lines {
+        say(line);
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Whether `axle serve` would start with these settings.

@@ -7,6 +7,7 @@
 //! but `domain`, which knows time zones and targets.
 
 mod edge;
+mod egress;
 mod kind;
 mod loaded;
 mod nearest;

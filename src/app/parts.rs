@@ -28,10 +28,16 @@ pub fn store_settings(config: &Config, what: &str) -> StoreSettings {
     }
 }
 
-/// The context of every use case, over a database that is there and has the schema we know.
-pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
+/// The database alone, once it is there and has the schema we know.
+pub async fn store(config: &Config, what: &str) -> anyhow::Result<Store> {
     let store = Store::new(&store_settings(config, what))?;
     await_schema(&store).await?;
+    Ok(store)
+}
+
+/// The context of every use case, over a database that is there and has the schema we know.
+pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
+    let store = store(config, what).await?;
     warn_of_durability(&store).await?;
     let clock = Clock::synced(&store).await.context("asking the database for its time")?;
     let shards = store::shards::list(&store).await.context("reading the shards")?;

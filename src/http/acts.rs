@@ -27,6 +27,7 @@ const ACTS: &[(Act, &[&str])] = &[
             "getTeam",
             "listMembers",
             "getMember",
+            "verifyCall",
         ],
     ),
     (
@@ -72,6 +73,10 @@ const ACTS: &[(Act, &[&str])] = &[
             "putMember",
             "removeMember",
             "invite",
+            "createSigningSecret",
+            "listSigningSecrets",
+            "rotateSigningSecret",
+            "revokeSigningSecret",
         ],
     ),
     (Act::Own, &["changeTeam"]),

@@ -13,7 +13,7 @@ use crate::support::contract::operations;
 /// The same path with ids that nobody has.
 fn of_nobody(path: &str) -> String {
     let altered = |part: &str| -> String {
-        const IDS: [&str; 5] = ["job_", "run_", "sch_", "key_", "usr_"];
+        const IDS: [&str; 6] = ["job_", "run_", "sch_", "key_", "usr_", "sgn_"];
         let is_id = IDS.iter().any(|prefix| part.starts_with(prefix));
         if part == "acme" {
             return "nobodys".to_owned();

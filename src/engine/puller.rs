@@ -210,7 +210,7 @@ impl Puller {
             rivalry.below.take()
         };
         let seen = rounds::rivals(&self.ctx.store, now, below.as_ref()).await?;
-        self.rounds().saw(seen.due);
+        self.rounds().saw(seen.due, seen.below.is_none());
         let since = Instant::now();
         let (took, below) = (since - started, seen.below);
         *self.rivalry() = Rivalry { since: Some(since), took, news: false, below };

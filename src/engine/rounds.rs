@@ -25,6 +25,8 @@ pub struct Rounds {
     /// The last turn of the agenda's own order: it takes its turn like a team, so that what no look
     /// has seen is visited too.
     unseen: u64,
+    /// Whether the last look saw every team that waits.
+    is_whole: bool,
 }
 
 /// The shards in which a team was seen to have something due.
@@ -54,8 +56,9 @@ impl Rounds {
     }
 
     /// What a look has found takes the place of what the one before had; teams that are no longer
-    /// seen are forgotten.
-    pub fn saw(&mut self, due: Vec<(Shard, Team)>) {
+    /// seen are forgotten. `is_whole`: no team was left for the next look.
+    pub fn saw(&mut self, due: Vec<(Shard, Team)>, is_whole: bool) {
+        self.is_whole = is_whole;
         let mut before = std::mem::take(&mut self.lanes);
         for (shard, team) in due {
             let lane = self.lanes.entry(team).or_insert_with_key(|team| {
@@ -66,7 +69,7 @@ impl Rounds {
         }
     }
 
-    /// The next shard to claim from, and the team to begin with there, if the turn is a team's.
+    /// The next shard to claim from, and the team to begin with there, if one is known.
     pub fn next(&mut self, now: DateTime<Utc>) -> Option<(Shard, Option<Team>)> {
         while let Some((team, lane)) = self.lanes.iter_mut().min_by_key(|(_, lane)| lane.served)
             && lane.served <= self.unseen
@@ -84,7 +87,12 @@ impl Rounds {
             }
         }
         self.unseen = self.turn + 1;
-        self.agenda.next_shard(now).map(|shard| (shard, None))
+        let shard = self.agenda.next_shard(now)?;
+        // Wherever a claim begins it meets all of a few teams; to ask whose job is due longest is for
+        // when there are too many.
+        let lanes = self.lanes.iter().filter(|_| self.is_whole);
+        let start = lanes.min_by_key(|(_, lane)| lane.served).map(|(team, _)| team.clone());
+        Some((shard, start))
     }
 
     /// Notes who was given something in this turn, and whose turn it was.
@@ -125,7 +133,7 @@ mod tests {
     fn rounds(seen: &[(i32, &str)]) -> Rounds {
         let mut rounds = Rounds::default();
         rounds.merge((0..8).map(|shard| (Shard(shard), now())).collect());
-        rounds.saw(seen.iter().map(|(shard, name)| (Shard(*shard), team(name))).collect());
+        rounds.saw(seen.iter().map(|(shard, name)| (Shard(*shard), team(name))).collect(), false);
         rounds
     }
 
@@ -146,7 +154,7 @@ mod tests {
         }
         let mut seen: Vec<_> = heavy.iter().map(|(s, name)| (Shard(*s), team(name))).collect();
         seen.push((Shard(6), team("light")));
-        rounds.saw(seen);
+        rounds.saw(seen, false);
         assert_eq!(claim(&mut rounds), (6, "light".to_owned()), "a new team goes first");
         let turns: Vec<_> = (0..4).map(|_| claim(&mut rounds).1).collect();
         assert!(!turns.contains(&"light".to_owned()), "it has nothing else: {turns:?}");
@@ -177,5 +185,9 @@ mod tests {
         assert_eq!(rounds.next(now()), None);
         rounds.set(Shard(5), Some(now()));
         assert_eq!(rounds.next(now()), Some((Shard(5), None)));
+        rounds.saw(vec![(Shard(7), team("b"))], true);
+        rounds.served([team("b")].iter());
+        rounds.served([team("b")].iter());
+        assert_eq!(rounds.next(now()), Some((Shard(5), Some(team("b")))), "any team will do");
     }
 }

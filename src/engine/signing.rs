@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use super::audit::{self, Deed};
 use super::error::allow;
-use super::once::{Answer, Key, once};
+use super::once::{Answer, Key, once, whole};
 use super::secrets::{Purpose, Vault, random};
 use super::signers::{self, FRESH};
 use super::{Ctx, Error, clock};
@@ -81,9 +82,12 @@ pub async fn create(
     let vault = vault(ctx)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
-        insert(session, (vault, who), queue, now).await?.ok_or(Error::SigningConflict(
-            "there is a current secret already: rotate it, or revoke it first",
-        ))
+        let made =
+            insert(session, (vault, who), queue, now).await?.ok_or(Error::SigningConflict(
+                "there is a current secret already: rotate it, or revoke it first",
+            ))?;
+        audit::record(session, who, made.deed("create"), now).await?;
+        Ok(made)
     };
     let answer = once(ctx, key, now, work, render).await;
     vault.signers.forget(&who.team).await;
@@ -121,7 +125,10 @@ pub async fn rotate(
             ));
         }
         let made = insert(session, (vault, who), queue, now).await?;
-        made.ok_or_else(|| Error::Busy("somebody else has made a secret this moment".into()))
+        let busy = || Error::Busy("somebody else has made a secret this moment".into());
+        let made = made.ok_or_else(busy)?;
+        audit::record(session, who, made.deed("rotate"), now).await?;
+        Ok(made)
     };
     let answer = once(ctx, key, now, work, render).await;
     vault.signers.forget(&who.team).await;
@@ -172,7 +179,14 @@ pub async fn list(ctx: &Ctx, who: &Principal) -> Result<Vec<Signing>, Error> {
 pub async fn revoke(ctx: &Ctx, who: &Principal, id: SigningId) -> Result<(), Error> {
     allow(who, Act::Manage)?;
     let now = ctx.clock.now();
-    let ended = secrets::revoke(&ctx.store, &who.team, id, now).await?;
+    let ended = whole(ctx, async |session| {
+        let ended = secrets::revoke(session, &who.team, id, now).await?;
+        if ended {
+            audit::record(session, who, Deed::of("revoke", object(id)), now).await?;
+        }
+        Ok(ended)
+    })
+    .await?;
     if let Some(vault) = &ctx.limits.vault {
         vault.signers.forget(&who.team).await;
     }
@@ -242,6 +256,19 @@ fn blames_headers(why: &[Why]) -> bool {
 
 fn vault(ctx: &Ctx) -> Result<&Vault, Error> {
     ctx.limits.vault.as_deref().ok_or(Error::SecretKeyMissing)
+}
+
+impl Made {
+    /// Its making, for the record; the mask tells secrets apart and tells none.
+    fn deed(&self, verb: &'static str) -> Deed<'static> {
+        let Signing { id, queue, mask, .. } = &self.signing;
+        let after = serde_json::json!({ "queue": queue, "mask": mask });
+        Deed::of(verb, object(*id)).change(serde_json::Value::Null, after)
+    }
+}
+
+fn object(id: SigningId) -> String {
+    format!("signing/secrets/{id}")
 }
 
 impl Signing {

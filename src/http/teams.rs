@@ -126,8 +126,8 @@ pub(super) async fn change_team(caller: Caller, team: web::Path<String>, body: B
 
 /// Suspend a team
 ///
-/// For installation admins. Its callers are refused within a second, but for owners who read. Jobs
-/// that were registered before are not held back yet.
+/// For installation admins. Its callers are refused within a second, but for owners who read. None of
+/// its jobs is claimed meanwhile.
 #[utoipa::path(
     operation_id = "suspendTeam", tag = "teams", request_body = PauseRequest,
     params(

@@ -93,13 +93,13 @@ pub async fn succeed(
 
 /// Ends a secret; false if it is not there or has ended.
 pub async fn revoke(
-    store: &Store,
+    session: &Session,
     team: &Team,
     id: SigningId,
     now: DateTime<Utc>,
 ) -> Result<bool, Error> {
     let params: super::Params<'_> = &[&team.as_str(), &id.uuid(), &now];
-    Ok(!store.query(sql!("secrets/revoke"), params).await?.is_empty())
+    Ok(!session.query(sql!("secrets/revoke"), params).await?.is_empty())
 }
 
 /// Forgets a team's secrets that have ended before `before`.

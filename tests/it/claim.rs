@@ -255,3 +255,15 @@ async fn a_stopping_puller_gives_back_what_it_has_not_sent() {
     assert_eq!((job.standing.attempt, job.standing.fence), (0, 1));
     assert!(target.calls("/work").is_empty());
 }
+
+#[tokio::test]
+async fn the_jobs_of_a_suspended_team_are_not_claimed() {
+    let engine = Engine::new().await;
+    engine.enqueue_together(vec![job("http://127.0.0.1:1/"); 3]).await;
+    let suspend = "INSERT INTO teams (team, name, settings, created_at, updated_at, suspended_at)
+                   VALUES ('acme', 'Acme', '{}', now(), now(), now())";
+    engine.db.execute(suspend).await;
+    assert_eq!(engine.claim(10).await.len(), 0);
+    engine.db.execute("UPDATE teams SET suspended_at = NULL").await;
+    assert_eq!(engine.claim(10).await.len(), 3);
+}

@@ -39,7 +39,7 @@ fn each(name: &str, rule: RuleDoc) -> Draft {
 
 /// An engine beside the processes, by the same clock: the database's as it is now.
 async fn beside(url: &str) -> Engine {
-    let mut engine = Engine::on(Db::at(url.to_owned())).await;
+    let mut engine = Engine::on_with(Db::at(url.to_owned()), &[]).await;
     engine.ctx.clock = Clock::synced(&engine.store).await.unwrap();
     engine
 }

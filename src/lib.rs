@@ -48,6 +48,11 @@
 //!   up to a schedule's `accounted_until` has its row.
 //! - A run's identity is (job, fence). News of a run that is not the current one changes nothing.
 //! - The database's clock decides what is due; a host's wall clock decides nothing.
+//! - Who asks is known at one door (`engine::access`); a role may do what one table says
+//!   ([`domain::principal`]), and what people do by hand has an entry in the audit log, written in the
+//!   same transaction.
+//! - No call leaves but through `engine::guard`, to an address that it has judged; secrets are sealed
+//!   before they are stored and opened just before a call.
 //! - Every hot statement names one shard and writes one table; rows are locked in id order.
 //! - Every wait has an end: for a connection, an answer, a lock, a target.
 //!

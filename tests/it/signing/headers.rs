@@ -177,7 +177,7 @@ async fn secret_headers_obey_the_rules_of_headers_and_faults_do_not_repeat_them(
     }
     let target = json!({"url": "http://127.0.0.1:9/", "secret_headers": many});
     let reply = acme.post("/v1/jobs", &job(json!({ "target": target }))).await;
-    assert_eq!(reply.faults(), [("#/target/headers".to_owned(), "too-many".to_owned())]);
+    assert_eq!(reply.faults(), [("#/target/secret_headers".to_owned(), "too-many".to_owned())]);
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use super::{Hold, beside, check, each, every_second, scheduler, slot_ahead, wait
 use crate::processes::database::own_cluster;
 use crate::support::db::Db;
 use crate::support::process::MARGIN;
+use crate::support::program::eventually;
+use crate::support::target::PATIENCE;
 
 /// How often a scheduler looks at every shard, hints or not.
 const LOOK: Duration = Duration::from_secs(5);
@@ -70,6 +72,12 @@ async fn b096_a_schedule_whose_hint_is_lost_fires_within_one_look() {
     let _process = scheduler(&db.url, &[]).await;
     // An engine that passes no hints on: its schedules are only there.
     let engine = beside(&db.url).await;
+    eventually("it listens", PATIENCE, async || {
+        let listeners = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                         AND application_name LIKE 'axle server%' AND query ILIKE '%listen %'";
+        (db.ask(listeners).await.get::<_, i64>(0) == 1).then_some(())
+    })
+    .await;
     for round in 0..2 {
         let at = clock::after(engine.clock.now(), Duration::from_secs(1));
         let draft = each(&format!("s{round}"), RuleDoc::At(vec![at]));

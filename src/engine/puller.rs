@@ -20,7 +20,7 @@ use super::settle::{self, BATCH, News};
 use super::{Ctx, Error, clock, every};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::principal::Team;
-use crate::store::live::{self, Claimed, Turn};
+use crate::store::live::{self, Claimed};
 use crate::store::rounds;
 use crate::telemetry::metrics as names;
 
@@ -227,10 +227,9 @@ impl Puller {
         let limit = i64::try_from(free).unwrap_or(1);
         let lease_until = clock::after(now, self.ctx.limits.lease);
         let session = self.ctx.store.session().await?;
-        let turn = Turn { start, passed_over: &[] };
         let times = (now, lease_until);
         let (claimed, next) =
-            live::claim(&session, shard, (&self.name, limit), times, turn).await?;
+            live::claim(&session, shard, (&self.name, limit), times, start).await?;
         drop(session);
         metrics::histogram!(names::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
         let count = claimed.len();

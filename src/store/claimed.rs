@@ -35,15 +35,6 @@ pub struct Claimed {
     pub fire: Option<(ScheduleId, DateTime<Utc>)>,
 }
 
-/// Whose turn a claim is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Turn<'a> {
-    /// The team to begin with; none: that of the job that is due longest.
-    pub start: Option<&'a Team>,
-    /// Teams that are passed over.
-    pub passed_over: &'a [&'a str],
-}
-
 /// The jobs of a claim's answer, higher priorities first and then the earlier due: RETURNING has no
 /// order of its own.
 pub(super) fn read(rows: &[Row]) -> Result<Vec<Claimed>, Error> {

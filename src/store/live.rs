@@ -16,7 +16,7 @@ use crate::domain::run::Progress;
 use crate::domain::state::State;
 use crate::domain::verdict::Spent;
 
-pub use super::claimed::{Claimed, Turn};
+pub use super::claimed::Claimed;
 
 /// A row of `live`, locked by the transaction that read it.
 #[derive(Clone, Debug)]
@@ -140,18 +140,18 @@ pub async fn find_unique(
         .collect()
 }
 
-/// Claims up to `limit` due jobs of one shard for `puller`, in rounds by team, and, in the same round
-/// trip, looks when the next is due.
+/// Claims up to `limit` due jobs of one shard for `puller`, in rounds by team that begin with `start`
+/// (none: the team of the job that is due longest), and, in the same round trip, looks when the next
+/// is due.
 pub async fn claim(
     session: &Session,
     shard: Shard,
     (puller, limit): (&str, i64),
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
-    turn: Turn<'_>,
+    start: Option<&Team>,
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
-    let start = turn.start.map(Team::as_str);
-    let claim: super::Params<'_> =
-        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &turn.passed_over];
+    let start = start.map(Team::as_str);
+    let claim: super::Params<'_> = &[&shard.0, &now, &limit, &lease_until, &puller, &start];
     let next_due: super::Params<'_> = &[&shard.0];
     let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next_due)];
     let answers = session.flight(super::Bounds::Inside, &calls).await?;

@@ -204,8 +204,7 @@ async fn a_claim_says_when_the_next_job_is_due() {
     let session = engine.store.session().await.unwrap();
     let now = engine.clock.now();
     let times = (now, clock::after(now, LEASE));
-    let (claimed, next) =
-        live::claim(&session, SHARD, ("test", 9), times, live::Turn::default()).await.unwrap();
+    let (claimed, next) = live::claim(&session, SHARD, ("test", 9), times, None).await.unwrap();
     assert_eq!((claimed.len(), next), (1, Some(clock::after(now, SECOND * 5))));
 }
 

@@ -216,8 +216,7 @@ async fn end(engine: &Engine, id: JobId, how: &str) {
         let session = engine.store.session().await.unwrap();
         let now = engine.clock.now();
         let times = (now, clock::after(now, LEASE));
-        let (claimed, _) =
-            live::claim(&session, shard, ("test", 1), times, live::Turn::default()).await.unwrap();
+        let (claimed, _) = live::claim(&session, shard, ("test", 1), times, None).await.unwrap();
         claimed[0].run
     };
     match how {

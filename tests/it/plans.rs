@@ -155,7 +155,7 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
     vec![
         (
             statement!("live/claim"),
-            format!("{shard}, {now}, 100, {now}, 'p', NULL, '{{}}'"),
+            format!("{shard}, {now}, 100, {now}, 'p', NULL"),
             &["live_due", "live_rounds", "jobs_pkey"],
         ),
         (statement!("live/next_due"), format!("{shard}"), &["live_due"]),
@@ -269,7 +269,7 @@ async fn a_claim_reads_what_it_takes() {
     let now = engine.clock.now().to_rfc3339();
     let mut pages = Vec::new();
     for limit in [1, 100] {
-        let arguments = format!("{}, '{now}', {limit}, '{now}', 'p', 'acme', '{{}}'", SHARD.0);
+        let arguments = format!("{}, '{now}', {limit}, '{now}', 'p', 'acme'", SHARD.0);
         let plan = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
         assert_eq!(plan.scanned(), [""; 0]);
         pages.push(plan.pages);
@@ -353,7 +353,7 @@ async fn plans_made_on_drained_tables_serve_full_ones() {
     let now = "'2026-12-01'";
     let cases = [
         // Per job: its entries in two indexes, its rows, and the new version's four index entries.
-        (statement!("live/claim"), format!("(60, {now}, 100, {now}, 'p', NULL, '{{}}')"), 100 * 40),
+        (statement!("live/claim"), format!("(60, {now}, 100, {now}, 'p', NULL)"), 100 * 40),
         // 64 shards, ten priorities, three levels of an index.
         (statement!("live/next_dues"), String::new(), 64 * 10 * 4),
         (statement!("sweep/look"), format!("({now})"), 64 * 10 * 4),

@@ -320,9 +320,7 @@ async fn b077_a_shard_that_cannot_be_swept_keeps_no_other_waiting() {
     jobs.sort_by_key(|id| id.shard());
     for id in &jobs {
         let times = (now, clock::after(now, LEASE));
-        live::claim(&session, id.shard(), ("test", 12), times, live::Turn::default())
-            .await
-            .unwrap();
+        live::claim(&session, id.shard(), ("test", 12), times, None).await.unwrap();
     }
     // Whichever way the sweep goes through the shards, a broken one comes before the others.
     let (first, last) = (jobs[0].shard(), jobs[11].shard());

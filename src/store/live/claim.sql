@@ -2,8 +2,8 @@
 -- that has something due gets the same share of them; in its share its higher priorities come first,
 -- then the earlier due. Comes back with all that a run needs.
 --   $6 is the team to begin with; without one, that of the job that is due longest, so that no team
---   waits for ever however many there are. $7 are teams that are passed over: those at a limit. So are
---   those that are suspended.
+--   waits for ever however many there are. Teams that are suspended are passed
+--   over.
 --   `around` walks from team to team, and in each from priority to priority, by one index probe for
 --   a pair that waits and none for its other jobs: 64 pairs and 16 teams at most. It reads the index
 --   backwards, where the earliest of a pair comes first, and goes on above once it is at the end.
@@ -57,7 +57,7 @@ around (team, priority, due_at, above, step) AS (
 round AS MATERIALIZED (
     SELECT a.team, min(a.step) AS turn
       FROM around a
-     WHERE a.due_at <= $2 AND NOT a.team = ANY($7)
+     WHERE a.due_at <= $2
        AND NOT EXISTS (SELECT FROM teams t
                         WHERE t.team = a.team AND t.suspended_at IS NOT NULL)
      GROUP BY a.team

@@ -9,7 +9,7 @@ use axle::domain::schedule::record::ScheduleState;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::settle::{self, News, Report};
-use axle::store::live;
+use axle::store::live::{self, Claimed};
 
 use crate::support::engine::{Engine, LEASE};
 use crate::support::schedule::every;
@@ -32,17 +32,18 @@ async fn jobs(engine: &Engine) -> Vec<JobId> {
     engine.fires("s").await.into_iter().filter_map(|fire| fire.job).collect()
 }
 
-/// Claims the schedule's one runnable job and settles it.
-async fn run_one(engine: &Engine, outcome: Outcome) -> JobId {
+/// Claims what may run of the schedule.
+async fn claim(engine: &Engine) -> Vec<Claimed> {
     let shard = engine.schedule_named("s").await.id.shard();
     let session = engine.store.session().await.unwrap();
     let now = engine.clock.now();
-    let claimed =
-        live::claim(&session, shard, ("test", 10), (now, now + LEASE), live::Turn::default())
-            .await
-            .unwrap()
-            .0;
-    drop(session);
+    live::claim(&session, shard, ("test", 10), (now, now + LEASE), None).await.unwrap().0
+}
+
+/// Claims the schedule's one runnable job and settles it.
+async fn run_one(engine: &Engine, outcome: Outcome) -> JobId {
+    let shard = engine.schedule_named("s").await.id.shard();
+    let claimed = claim(engine).await;
     assert_eq!(claimed.len(), 1, "exactly one may run");
     let (run, policy) = (claimed[0].run, claimed[0].spec.retry.clone());
     let report = Box::new(Report::bare(outcome, None));
@@ -102,14 +103,7 @@ async fn a_turn_that_nobody_passed_on_is_found_by_the_sweep() {
     // As if the process had died between its commit and passing the turn on.
     engine.db.execute(&format!("DELETE FROM live WHERE job_id = '{}'", first.uuid())).await;
     engine.sweep().await;
-    let shard = first.shard();
-    let session = engine.store.session().await.unwrap();
-    let now = engine.clock.now();
-    let claimed =
-        live::claim(&session, shard, ("test", 10), (now, now + LEASE), live::Turn::default())
-            .await
-            .unwrap()
-            .0;
+    let claimed = claim(&engine).await;
     assert_eq!(claimed.len(), 1);
     assert_ne!(claimed[0].run.job, first);
 }

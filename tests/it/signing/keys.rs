@@ -229,16 +229,8 @@ async fn the_command_rewraps_and_callbacks_of_before_still_count() {
     let now = axle::engine::clock::system_now();
     let session = engine.store.session().await.unwrap();
     let times = (now, now + Duration::from_mins(1));
-    let claimed = axle::store::live::claim(
-        &session,
-        job.shard(),
-        ("test", 10),
-        times,
-        axle::store::live::Turn::default(),
-    )
-    .await
-    .unwrap()
-    .0;
+    let claimed =
+        axle::store::live::claim(&session, job.shard(), ("test", 10), times, None).await.unwrap().0;
     let run = claimed[0].run;
     let base = axle::store::clock::key(&engine.store).await.unwrap();
     for (key, status) in [(OLD, 200), (NEW, 200), ("a key that nobody has of 32 bytes or so", 401)]

@@ -130,10 +130,7 @@ impl Api {
         let times = (now, clock::after(now, LEASE));
         let session = self.engine.store.session().await.unwrap();
         let claimed =
-            live::claim(&session, shard, ("puller-1", 1_000), times, live::Turn::default())
-                .await
-                .unwrap()
-                .0;
+            live::claim(&session, shard, ("puller-1", 1_000), times, None).await.unwrap().0;
         let run = claimed.iter().map(|claimed| claimed.run).find(|run| run.job.to_string() == job);
         run.unwrap_or_else(|| panic!("{job} is not due: {claimed:?}"))
     }

@@ -147,7 +147,7 @@ impl Engine {
     pub async fn claim_with(&self, session: &Session, limit: i64) -> Vec<Claimed> {
         let now = self.clock.now();
         let times = (now, clock::after(now, LEASE));
-        live::claim(session, SHARD, ("test", limit), times, live::Turn::default()).await.unwrap().0
+        live::claim(session, SHARD, ("test", limit), times, None).await.unwrap().0
     }
 
     /// Claims the one job of [`SHARD`] that is due.

@@ -50,8 +50,15 @@ pub struct Cause {
 pub struct Batch {
     fires: Vec<(ScheduleId, Fire)>,
     jobs: Vec<Made>,
-    replaced: Vec<JobId>,
+    replaced: Vec<Replaced>,
     teams: BTreeMap<ScheduleId, Team>,
+}
+
+/// Jobs in whose place another comes.
+struct Replaced {
+    /// Which fire of which schedule makes it.
+    by: (ScheduleId, DateTime<Utc>),
+    jobs: Vec<JobId>,
 }
 
 /// A job on its way.
@@ -134,7 +141,8 @@ impl Batch {
     ) -> bool {
         let turn = others.unfinished.turn(cause.overlap);
         if turn == Turn::Replace {
-            self.replaced.append(&mut others.ids);
+            let jobs = std::mem::take(&mut others.ids);
+            self.replaced.push(Replaced { by: (schedule.id, cause.at), jobs });
         }
         let id = JobId::new(now, schedule.id.shard(), random::bits());
         let fires = turn != Turn::Skip;
@@ -205,10 +213,16 @@ impl Batch {
         // A hundred schedules that make up for a long outage have many fires.
         let inserted: BTreeSet<_> = inserted.into_iter().collect();
         let is_new = |id: ScheduleId, at: DateTime<Utc>| inserted.contains(&(id, at));
-        let mut written = Written { replaced: self.replaced.len(), ..Written::default() };
+        // One whose fire was written before makes no job, and takes no job's place.
+        let replaced = self.replaced.into_iter().filter(|replaced| {
+            let (schedule, at) = replaced.by;
+            is_new(schedule, at)
+        });
+        let replaced: Vec<_> = replaced.flat_map(|replaced| replaced.jobs).collect();
+        let mut written = Written { replaced: replaced.len(), ..Written::default() };
         (written.fires, written.teams) = (self.fires, self.teams);
         written.fires.retain(|(id, fire)| is_new(*id, fire.at));
-        cancel(session, shard, &self.replaced, now).await?;
+        cancel(session, shard, &replaced, now).await?;
         let mut rows = Vec::with_capacity(self.jobs.len());
         for made in &self.jobs {
             let fire = made.new.fire.filter(|fire| is_new(made.schedule, fire.at));

@@ -165,6 +165,19 @@ async fn a_backfill_makes_jobs_for_slots_that_have_none_one_after_another() {
 }
 
 #[tokio::test]
+async fn a_slot_that_a_backfill_was_faster_with_cancels_no_job() {
+    let engine = Engine::new().await;
+    let mut draft = every("s", 60_000);
+    draft.doc.overlap = Overlap::CancelRunning;
+    engine.schedule(draft).await;
+    engine.move_to("2026-11-30T02:01:30Z");
+    assert_eq!(fill(&engine, range("02:00:30", "02:01:30")).await.unwrap().len(), 1);
+    engine.fire().await;
+    assert_eq!(engine.briefs("s").await, ["02:01:00 fired backfill"]);
+    assert_eq!(engine.job_states("s").await, [State::Pending]);
+}
+
+#[tokio::test]
 async fn a_backfill_is_bounded_and_spread() {
     let engine = Engine::new().await;
     let mut draft = every("s", 1_000);

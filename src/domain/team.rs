@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::json_path::JsonPath;
 use super::principal::Team;
 
 /// What a team has settled for itself; none means the installation's own.
@@ -15,6 +16,12 @@ pub struct Settings {
     /// How long finished jobs are kept, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_ms: Option<u64>,
+    /// Values of payloads and answers that readers are shown as masks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<JsonPath>,
+    /// Whether who may only look is shown payloads and answers; they are if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub viewers_see_payloads: Option<bool>,
 }
 
 /// What is known of a team.

@@ -32,6 +32,7 @@ pub mod newcomer;
 pub mod once;
 mod outgoing;
 pub mod place;
+pub mod privacy;
 pub mod puller;
 pub mod queues;
 pub mod random;

@@ -10,7 +10,7 @@ use super::error::allow;
 use super::jobs::registered;
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error, turns};
+use super::{Ctx, Error, privacy, turns};
 use crate::domain::id::JobId;
 use crate::domain::job::{Due, Job, NewJob, OnDuplicate, Reason};
 use crate::domain::principal::{Act, Principal};
@@ -34,6 +34,7 @@ pub async fn change(
 ) -> Result<Job, Error> {
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
+    let veil = privacy::veil(ctx, who).await?;
     let session = ctx.store.session().await?;
     session.begin().await?;
     let changed = async {
@@ -47,6 +48,8 @@ pub async fn change(
             return Err(Error::Refused { id, state, wanted: "changed" });
         }
         let mut change = changes(&job)?;
+        let payload = change.payload.as_deref().unwrap_or_default();
+        veil.refuse_masks("#/payload", payload).into_result(())?;
         // A past due time means at once; it does not jump the queue.
         change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;

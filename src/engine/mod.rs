@@ -98,7 +98,7 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// What signed them before `AXLE_SECRET_KEY` changed, and still does elsewhere.
     pub other_callback_keys: Vec<Vec<u8>>,
-    /// The IANA name of the zone of a schedule that names none.
+    /// The IANA name of the zone of a schedule that names none, in a team that has no default.
     pub default_time_zone: String,
     /// What may be called.
     pub guard: Guard,

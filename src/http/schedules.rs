@@ -38,7 +38,8 @@ use crate::wire::schedule::view::ScheduleView;
 )]
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, None))?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, None))?;
     let key = caller.key(body.bytes())?;
     let veil = veil(&caller.ctx, &caller.who).await?;
     let show = |made: &Schedule| {
@@ -149,7 +150,8 @@ pub(super) async fn put_schedule(caller: Caller, schedule: web::Path<String>, bo
     if !is_schedule_name(&schedule) {
         return Err(Invalid::one("#/path/schedule", "out-of-range", NAME_RULE).into());
     }
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, Some(&schedule)))?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, Some(&schedule)))?;
     let exact = condition.as_deref().filter(|etag| *etag != "*");
     if condition.is_some() && exact.is_none() {
         schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
@@ -193,7 +195,8 @@ pub(super) async fn change_schedule(
 ) -> Reply {
     let expected = caller.condition()?;
     let patch = body.json()?;
-    let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, None));
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, &zone, None));
     let apply = |found: &Schedule| Ok(read_patch(patch, found, terms)?);
     let (ctx, who) = (&caller.ctx, &caller.who);
     let found = schedules::change(ctx, who, &ident, expected.as_deref(), apply).await?;
@@ -286,9 +289,8 @@ pub(super) fn ident(text: &str) -> Result<Ident, Error> {
     }
 }
 
-fn terms<'a>(ctx: &'a Ctx, name: Option<&'a str>) -> Terms<'a> {
-    let limits = &ctx.limits;
-    Terms { max_payload: limits.max_payload, time_zone: &limits.default_time_zone, name }
+fn terms<'a>(ctx: &Ctx, time_zone: &'a str, name: Option<&'a str>) -> Terms<'a> {
+    Terms { max_payload: ctx.limits.max_payload, time_zone, name }
 }
 
 /// A schedule with its `ETag`.

@@ -47,7 +47,7 @@ pub struct TeamView {
 /// What a team has settled for itself. `retention_ms` is kept, and not yet applied.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SettingsView {
-    /// The IANA name of the zone of a schedule that names none; the installation's if null.
+    /// The IANA name of the zone that a new schedule has which names none; the installation's if null.
     #[schema(example = "Europe/Berlin")]
     pub default_time_zone: Option<String>,
     /// How long finished jobs are kept; the installation's if null.

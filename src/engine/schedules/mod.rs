@@ -108,6 +108,14 @@ pub async fn get(ctx: &Ctx, who: &Principal, ident: &Ident) -> Result<Schedule, 
     found.ok_or(MISSING)
 }
 
+/// The zone of a schedule of the caller's team that names none: the team's own default, or the
+/// installation's.
+pub async fn default_time_zone(ctx: &Ctx, who: &Principal) -> Result<String, Error> {
+    let settings = ctx.access.settings(ctx, &who.team).await?;
+    let own = settings.default_time_zone.as_ref();
+    Ok(own.unwrap_or(&ctx.limits.default_time_zone).clone())
+}
+
 /// A page of schedules, newest first, and whether there are more.
 pub async fn list(
     ctx: &Ctx,

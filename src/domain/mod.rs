@@ -25,6 +25,7 @@ pub mod redact;
 pub mod retry;
 pub mod run;
 pub mod schedule;
+pub mod scope;
 pub mod signature;
 pub mod state;
 pub mod target_url;

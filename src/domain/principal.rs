@@ -4,6 +4,8 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
+use super::scope::Scope;
+
 /// The longest team slug: one DNS label (RFC 1035, section 2.3.4), so that a team can be a host name.
 pub const TEAM_MAX_LEN: usize = 63;
 
@@ -260,6 +262,8 @@ pub struct Principal {
     pub subject: Subject,
     /// What it is in that team.
     pub role: Role,
+    /// Which of the team's queues it reaches.
+    pub scope: Scope,
     /// How it came in.
     pub kind: Kind,
     /// Whether it manages the installation's teams.
@@ -271,7 +275,8 @@ pub struct Principal {
 impl Principal {
     /// Whether it may do this in its own team. (Anything of another team does not exist for it.)
     pub fn may(&self, act: Act) -> bool {
-        self.role.may(act) || (act == Act::Install && self.installation_admin)
+        let by_role = self.role.may(act) || (act == Act::Install && self.installation_admin);
+        by_role && self.scope.allows(act)
     }
 }
 
@@ -295,6 +300,7 @@ mod tests {
                 team: Team::parse("demo").unwrap(),
                 subject: Subject::parse("kim").unwrap(),
                 role: Role::parse(role).unwrap(),
+                scope: Scope::default(),
                 kind: Kind::Token,
                 installation_admin: false,
                 via: Via::default(),

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{AuthError, jws};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
+use crate::domain::scope::Scope;
 
 /// How far two clocks may be apart, in seconds: the "small leeway" of RFC 7519, section 4.1.4.
 const LEEWAY_S: i64 = 60;
@@ -106,6 +107,7 @@ impl Expected {
             team: team.or(Err(bad("team", "is no team slug")))?,
             subject: subject.or(Err(bad("sub", "is not 1 to 255 printable characters")))?,
             role: role.or(Err(bad("role", "is not owner, admin, operator, writer or viewer")))?,
+            scope: Scope::default(),
             kind: if session.is_some() { Kind::User } else { Kind::Token },
             installation_admin: self.own && flag(claims.installation_admin.as_ref())?,
             via: Via { credential: id(claims.jti.as_ref())?, session, ..Via::default() },

@@ -65,8 +65,9 @@ pub const KINDS: &[Kind] = &[
     ),
     kind(
         ("forbidden", 403, false),
-        "The caller's role does not allow this",
-        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand.",
+        "The caller may not do this",
+        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand; or \
+         for a key that reaches the queue.",
     ),
     kind(
         ("role-too-high", 403, false),

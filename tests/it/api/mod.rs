@@ -26,5 +26,6 @@ mod queues;
 mod recipes;
 mod runs;
 mod schedules;
+mod scopes;
 mod tenancy;
 mod validation;

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod block;
 pub mod breaker;
 pub mod check;
+pub mod claim;
 pub mod egress;
 pub mod headers;
 pub mod hidden;

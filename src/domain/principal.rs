@@ -104,6 +104,12 @@ impl Role {
         Self::ALL.iter().copied().find(|role| role.as_str() == text).ok_or(BadRole)
     }
 
+    /// Of several roles the one that may the most.
+    pub fn widest(roles: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let place = |role: &Self| Self::ALL.iter().position(|known| known == role);
+        roles.into_iter().min_by_key(place)
+    }
+
     /// The name on the wire, in tokens and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -319,6 +325,16 @@ mod tests {
                 assert_eq!(giver.may_grant(given), n <= m, "{giver} gives {given}");
             }
         }
+    }
+
+    #[test]
+    fn the_widest_of_some_roles_may_all_that_each_may() {
+        assert_eq!(Role::widest([]), None);
+        assert_eq!(
+            Role::widest([Role::Viewer, Role::Operator, Role::Writer]),
+            Some(Role::Operator)
+        );
+        assert_eq!(Role::widest(Role::ALL.iter().rev().copied()), Some(Role::Owner));
     }
 
     #[test]

@@ -80,6 +80,11 @@ pub const KINDS: &[Kind] = &[
         "Ask whoever runs this installation; owners may still read.",
     ),
     kind(
+        ("team-not-chosen", 403, false),
+        "The token is for several teams",
+        "Send Axle-Team: <slug> with one of the teams that the token is for.",
+    ),
+    kind(
         ("not-found", 404, false),
         "There is nothing here",
         "Check the id and the team of your token; what belongs to another team is not shown.",

@@ -128,6 +128,9 @@ impl From<Error> for Problem {
             Error::Unauthenticated(AuthError::BadLogin | AuthError::BadRefresh) => {
                 Self::new("login-failed", detail)
             }
+            Error::Unauthenticated(AuthError::ManyTeams | AuthError::NoneOfItsTeams) => {
+                Self::new("team-not-chosen", detail)
+            }
             Error::Unauthenticated(_) => Self::new("unauthenticated", detail),
             Error::Denied { .. } | Error::Beyond { .. } => Self::new("forbidden", detail),
             Error::Missing { noun: "run" } => Self::new("run-unknown", detail),

@@ -12,7 +12,7 @@ use crate::domain::egress::Egress;
 use crate::domain::hidden::Hidden;
 use crate::engine::login::Signer;
 use crate::engine::secrets::{Keyring, Vault};
-use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
+use crate::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, every::back_off};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -64,6 +64,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         vault: vault.map(Arc::new),
     };
     Ok(Ctx {
+        group: Group::new(store.clone()),
         store,
         clock,
         wake: Wake::default(),

@@ -17,6 +17,7 @@ pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod group;
 pub mod guard;
 pub mod health;
 pub mod hint;
@@ -61,6 +62,7 @@ use crate::store::Store;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
+pub use group::Group;
 pub use guard::Guard;
 pub use refusal::Refusal;
 pub use wake::Wake;
@@ -80,6 +82,8 @@ pub struct Ctx {
     pub limits: Arc<Limits>,
     /// What is known of who may ask.
     pub access: Access,
+    /// Where single registrations meet.
+    pub group: Group,
 }
 
 /// Bounds and settings that the use cases obey.

@@ -21,6 +21,7 @@ mod dev;
 #[cfg(test)]
 mod fairness;
 #[cfg(test)]
+mod group;
 mod guard;
 #[cfg(test)]
 mod idempotency;

@@ -5,7 +5,9 @@
 //! measures the machine's limits in the same run. It uses no inner room of the server, so it
 //! measures nothing that a stranger could not.
 
+mod api;
 mod bare;
+mod database;
 mod delayed;
 mod drain;
 mod enqueue;
@@ -14,12 +16,14 @@ mod latency;
 mod limits;
 mod machine;
 mod origin;
+mod phase;
 mod process;
 mod report;
 mod sink;
 mod slots;
 mod stage;
 mod usage;
+mod what;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::dev::{Cluster, Durability, Options as ClusterOptions};
 use figures::Figures;
 use machine::Machine;
+use phase::Phase;
 use stage::Stage;
 
 /// What is asked of a bench.
@@ -37,6 +42,8 @@ use stage::Stage;
 pub struct Options {
     /// Everything small and once: it shows that the bench runs, not how fast anything is.
     pub quick: bool,
+    /// The names of the phases to measure; all if none is named.
+    pub phases: Vec<String>,
     /// Where to write every figure of every round.
     pub json: Option<PathBuf>,
     /// The folder in which the temporary database is made; the system's temporary folder if none is
@@ -71,6 +78,7 @@ const QUICK: Size =
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     let size = if options.quick { QUICK } else { FULL };
+    let phases = Phase::chosen(&options.phases)?;
     let scratch = Scratch::new(options.dir.as_deref())?;
     let cluster = Cluster::start(ClusterOptions {
         data_dir: scratch.0.join("postgres"),
@@ -82,7 +90,7 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     .await?;
     // Whatever ends the measuring drops it, and with it every process it has started.
     let measured = tokio::select! {
-        measured = Box::pin(measure(&cluster, &scratch.0, size, tell)) => measured,
+        measured = Box::pin(measure(&cluster, (&scratch.0, &phases), size, tell)) => measured,
         told = told_to_stop() => told,
     };
     cluster.stop().await.context("stopping PostgreSQL")?;
@@ -96,27 +104,20 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
 
 async fn measure(
     cluster: &Cluster,
-    scratch: &Path,
+    (scratch, phases): (&Path, &[Phase]),
     size: Size,
     tell: fn(&str),
 ) -> anyhow::Result<(Machine, Figures)> {
-    let stage = Stage::start(cluster).await?;
+    let mut stage = Stage::start(cluster).await?;
     let machine = Machine::look(&stage.database).await?;
     let mut figures = Figures::default();
     for round in 1..=size.rounds {
-        tell(&format!("round {round} of {}: the machine's limits", size.rounds));
-        limits::measure(&stage, scratch, size.seconds, &mut figures).await.context("limits")?;
-        tell(&format!("round {round} of {}: enqueue and drain", size.rounds));
-        enqueue::single(&stage, size.seconds, &mut figures).await.context("single enqueues")?;
-        enqueue::batches(&stage, size.jobs, &mut figures).await.context("batches")?;
-        drain::measure(&stage, size.jobs, &mut figures).await.context("the drain")?;
-        tell(&format!("round {round} of {}: latency", size.rounds));
-        latency::measure(&stage, size.timed, &mut figures).await.context("latency")?;
-        delayed::measure(&stage, size.timed, &mut figures).await.context("delayed jobs")?;
-        tell(&format!("round {round} of {}: schedules", size.rounds));
-        let sizes = (size.timed, size.slot, size.others);
-        slots::measure(&stage, sizes, &mut figures).await.context("schedules")?;
-        stage.memory(&mut figures);
+        for phase in phases {
+            let name = phase.name();
+            tell(&format!("round {round} of {}: {name}", size.rounds));
+            let measured = phase.measure(&mut stage, scratch, size, &mut figures);
+            Box::pin(measured).await.with_context(|| format!("phase {name}"))?;
+        }
     }
     Ok((machine, figures))
 }

@@ -5,7 +5,7 @@
 //! works the rest of the bench only waits; and what it notes needs no further traffic to be read
 //! while something is measured. Both sides of a latency are then read from one monotonic clock.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use actix_web::dev::ServerHandle;
@@ -37,9 +37,9 @@ struct Seen {
 }
 
 impl Sink {
-    /// Starts it on a free loopback port.
-    pub(super) fn start() -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("the sink's port")?;
+    /// Starts it on a free port of this address.
+    pub(super) fn start(ip: IpAddr) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((ip, 0)).context("the sink's port")?;
         let address = listener.local_addr()?;
         let seen = Arc::new(Seen::default());
         let (sender, receiver) = mpsc::channel();

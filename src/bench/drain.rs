@@ -36,6 +36,13 @@ pub(super) async fn measure(
     Ok(())
 }
 
+/// Queues and drains many, to see whether the rate stays.
+pub(super) async fn large(stage: &Stage, jobs: usize, figures: &mut Figures) -> anyhow::Result<()> {
+    let drained = fill_and_drain(stage, jobs).await?;
+    figures.add(What::DrainLarge, number(jobs) / drained.took.as_secs_f64());
+    Ok(())
+}
+
 /// How a drain went.
 pub(super) struct Drained {
     /// Until the last settle was durable.

@@ -28,6 +28,11 @@ impl Figures {
         self.0.iter().map(|(what, values)| (*what, values.as_slice()))
     }
 
+    /// What was added last.
+    pub(super) fn latest(&self, what: What) -> Option<f64> {
+        self.0.get(&what)?.last().copied()
+    }
+
     /// The middle value.
     pub(super) fn median(&self, what: What) -> Option<f64> {
         Some(percentiles(self.0.get(&what)?.clone()).0)

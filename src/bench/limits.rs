@@ -16,10 +16,10 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::Config;
 
 use super::bare::{self, Bare};
-use super::database;
 use super::figures::{Figures, What, number, signed_ms};
+use super::limit_rows::Template;
 use super::stage::Stage;
-use super::usage;
+use super::{database, limit_drain, limit_rows, usage};
 
 /// Clients that commit single rows.
 const CLIENTS: usize = 32;
@@ -32,7 +32,7 @@ const BLOCK: [u8; 8192] = [0x5a; 8192];
 /// What a run of pgbench may take beyond its time.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Measures the disk, the commits and the sink.
+/// Measures the disk, the commits, the sink, and our own tables.
 pub(super) async fn measure(
     stage: &Stage,
     scratch: &Path,
@@ -41,13 +41,18 @@ pub(super) async fn measure(
 ) -> anyhow::Result<()> {
     let path = scratch.join("sync");
     figures.add(What::Sync, tokio::task::spawn_blocking(move || sync(&path)).await??);
-    prepare(stage).await?;
+    run(stage, include_str!("limit_table.sql")).await?; // new for each round
     let commits = match &stage.pgbench {
         Some(pgbench) => commits_by_pgbench(pgbench, stage, seconds).await?,
         None => commits_by_ourselves(stage, seconds).await?,
     };
     figures.add(What::Commits, commits);
-    sink(stage, seconds, figures).await
+    sink(stage, seconds, figures).await?;
+    let template = Template::make(stage).await?;
+    run(stage, include_str!("limit_schema.sql")).await?;
+    limit_drain::measure(stage, &template, figures).await?;
+    limit_rows::measure(stage, &template, seconds, figures).await?;
+    run(stage, include_str!("limit_drop.sql")).await
 }
 
 /// Milliseconds to bring one block to the disk.
@@ -63,12 +68,9 @@ fn sync(path: &Path) -> anyhow::Result<f64> {
     Ok(super::figures::percentiles(took).0)
 }
 
-/// A narrow table, new for each round.
-async fn prepare(stage: &Stage) -> anyhow::Result<()> {
-    database::with(&stage.database, async |client| {
-        Ok(client.batch_execute(include_str!("limit_table.sql")).await?)
-    })
-    .await
+async fn run(stage: &Stage, statements: &str) -> anyhow::Result<()> {
+    database::with(&stage.database, async |client| Ok(client.batch_execute(statements).await?))
+        .await
 }
 
 /// Single-row commits per second by PostgreSQL's own load generator, which costs the least CPU.

@@ -7,21 +7,32 @@
 
 mod api;
 mod bare;
+mod callback;
+mod cost;
 mod database;
 mod delayed;
 mod drain;
 mod enqueue;
 mod figures;
+mod future;
+mod idle;
 mod latency;
+mod limit_drain;
+mod limit_rows;
 mod limits;
 mod machine;
 mod origin;
+mod pair;
 mod phase;
 mod process;
+mod ratio;
 mod report;
 mod sink;
 mod slots;
+mod snapshot;
 mod stage;
+mod statements;
+mod sustained;
 mod usage;
 mod what;
 
@@ -31,11 +42,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::dev::{Cluster, Durability, Options as ClusterOptions};
+use crate::dev::{Durability, Options as ClusterOptions};
 use figures::Figures;
 use machine::Machine;
 use phase::Phase;
 use stage::Stage;
+use statements::Statements;
 
 /// What is asked of a bench.
 #[derive(Debug, Default)]
@@ -68,19 +80,39 @@ struct Size {
     slot: usize,
     /// Schedules of the future that are no matter.
     others: i64,
+    /// Jobs of the future that are no matter.
+    future: i64,
+    /// For how long an idle system is watched.
+    idle: u32,
 }
 
-const FULL: Size =
-    Size { rounds: 3, seconds: 4, jobs: 20_000, timed: 300, slot: 1_000, others: 100_000 };
-const QUICK: Size =
-    Size { rounds: 1, seconds: 1, jobs: 2_000, timed: 30, slot: 100, others: 1_000 };
+const FULL: Size = Size {
+    rounds: 3,
+    seconds: 4,
+    jobs: 20_000,
+    timed: 300,
+    slot: 1_000,
+    others: 100_000,
+    future: 1_000_000,
+    idle: 20,
+};
+const QUICK: Size = Size {
+    rounds: 1,
+    seconds: 1,
+    jobs: 200,
+    timed: 20,
+    slot: 50,
+    others: 1_000,
+    future: 10_000,
+    idle: 1,
+};
 
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     let size = if options.quick { QUICK } else { FULL };
     let phases = Phase::chosen(&options.phases)?;
     let scratch = Scratch::new(options.dir.as_deref())?;
-    let cluster = Cluster::start(ClusterOptions {
+    let (cluster, statements) = Statements::load(ClusterOptions {
         data_dir: scratch.0.join("postgres"),
         durability: Durability::Full,
         pg_bin: options.pg_bin.clone(),
@@ -89,8 +121,9 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     })
     .await?;
     // Whatever ends the measuring drops it, and with it every process it has started.
+    let stage = async || Stage::start(&cluster, statements).await;
     let measured = tokio::select! {
-        measured = Box::pin(measure(&cluster, (&scratch.0, &phases), size, tell)) => measured,
+        measured = Box::pin(measure(stage, (&scratch.0, &phases), size, tell)) => measured,
         told = told_to_stop() => told,
     };
     cluster.stop().await.context("stopping PostgreSQL")?;
@@ -103,16 +136,16 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
 }
 
 async fn measure(
-    cluster: &Cluster,
+    stage: impl AsyncFnOnce() -> anyhow::Result<Stage>,
     (scratch, phases): (&Path, &[Phase]),
     size: Size,
     tell: fn(&str),
 ) -> anyhow::Result<(Machine, Figures)> {
-    let mut stage = Stage::start(cluster).await?;
+    let mut stage = stage().await?;
     let machine = Machine::look(&stage.database).await?;
     let mut figures = Figures::default();
     for round in 1..=size.rounds {
-        for phase in phases {
+        for phase in phases.iter().filter(|phase| round == 1 || !phase.is_once()) {
             let name = phase.name();
             tell(&format!("round {round} of {}: {name}", size.rounds));
             let measured = phase.measure(&mut stage, scratch, size, &mut figures);

@@ -7,7 +7,10 @@ use anyhow::bail;
 
 use super::figures::Figures;
 use super::stage::Stage;
-use super::{Size, delayed, drain, enqueue, latency, limits, slots};
+use super::{
+    Size, callback, cost, delayed, drain, enqueue, future, idle, latency, limits, pair, slots,
+    snapshot, sustained,
+};
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,22 @@ pub(super) enum Phase {
     Delayed,
     /// Schedules.
     Schedules,
+    /// Enqueues while the puller drains.
+    Sustained,
+    /// Targets that call back.
+    Callback,
+    /// Write-ahead log and statements of a job.
+    Cost,
+    /// Two pullers beside one.
+    Pullers,
+    /// A system without work.
+    Idle,
+    /// A drain of many.
+    Large,
+    /// Drains under a held snapshot.
+    Snapshot,
+    /// Drains beside jobs of the future.
+    Future,
 }
 
 /// Every phase in the order in which they are measured.
@@ -34,6 +53,14 @@ const ALL: &[Phase] = &[
     Phase::Latency,
     Phase::Delayed,
     Phase::Schedules,
+    Phase::Sustained,
+    Phase::Callback,
+    Phase::Cost,
+    Phase::Pullers,
+    Phase::Idle,
+    Phase::Large,
+    Phase::Snapshot,
+    Phase::Future,
 ];
 
 impl Phase {
@@ -57,7 +84,20 @@ impl Phase {
             Self::Latency => "latency",
             Self::Delayed => "delayed",
             Self::Schedules => "schedules",
+            Self::Sustained => "sustained",
+            Self::Callback => "callback",
+            Self::Cost => "cost",
+            Self::Pullers => "pullers",
+            Self::Idle => "idle",
+            Self::Large => "large",
+            Self::Snapshot => "snapshot",
+            Self::Future => "future",
         }
+    }
+
+    /// Whether one measurement is enough: it is long, or a median already.
+    pub(super) fn is_once(self) -> bool {
+        matches!(self, Self::Idle | Self::Large | Self::Snapshot | Self::Future)
     }
 
     /// Measures it once.
@@ -82,6 +122,16 @@ impl Phase {
             Self::Schedules => {
                 slots::measure(stage, (size.timed, size.slot, size.others), figures).await?;
             }
+            Self::Sustained => {
+                sustained::measure(stage, (size.seconds, 2 * size.jobs), figures).await?;
+            }
+            Self::Callback => callback::measure(stage, size.jobs / 4, figures).await?,
+            Self::Cost => cost::measure(stage, (1, size.jobs), figures).await?,
+            Self::Pullers => pair::measure(stage, size.jobs, figures).await?,
+            Self::Idle => idle::measure(stage, size.idle, figures).await?,
+            Self::Large => drain::large(stage, 10 * size.jobs, figures).await?,
+            Self::Snapshot => snapshot::measure(stage, size.jobs, figures).await?,
+            Self::Future => future::measure(stage, (size.jobs, size.future), figures).await?,
         }
         stage.memory(figures);
         drain::check_empty(stage).await

@@ -12,6 +12,7 @@ use super::api::Api;
 use super::figures::{Figures, What};
 use super::process::{Process, run_once};
 use super::sink::Sink;
+use super::statements::Statements;
 use super::usage::{self, Spent};
 use crate::dev::Cluster;
 
@@ -25,6 +26,8 @@ pub(super) struct Stage {
     pub(super) sink: Sink,
     /// The API of the bench.
     pub(super) api: Api,
+    /// Counts statements.
+    pub(super) statements: Statements,
     /// Jobs that are not due for long and are to stay unfinished.
     pub(super) standing: i64,
     api_process: Process,
@@ -39,7 +42,7 @@ const SETTLE_DOWN: Duration = Duration::from_millis(50);
 
 impl Stage {
     /// Brings the schema up, starts the processes and waits until they are ready.
-    pub(super) async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub(super) async fn start(cluster: &Cluster, statements: Statements) -> anyhow::Result<Self> {
         let database = cluster.url("axle");
         let sink = Sink::start(Ipv4Addr::LOCALHOST.into())?;
         let mut secret = [0; 32];
@@ -63,6 +66,7 @@ impl Stage {
             pgbench: cluster.program("pgbench"),
             sink,
             api: Api { address, prefix: String::new(), token, target },
+            statements,
             standing: 0,
             api_process: serve("api", &env, None).await?,
             pullers: Vec::new(),

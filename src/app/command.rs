@@ -78,8 +78,8 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             healthcheck::ask(address).await?;
             say("ready");
         }
-        Command::Bench(cli::Bench { quick, json, dir }) => {
-            let options = bench::Options { quick, json, dir, pg_bin: config::pg_bin() };
+        Command::Bench(cli::Bench { quick, phases, json, dir }) => {
+            let options = bench::Options { quick, phases, json, dir, pg_bin: config::pg_bin() };
             say(&bench::run(&options, complain).await?);
         }
     }

@@ -84,6 +84,9 @@ pub struct Bench {
     /// Everything small and once, in less than a minute: shows that it runs, not how fast
     #[arg(long)]
     pub quick: bool,
+    /// Only this phase; may be repeated. An unknown name is answered with the list
+    #[arg(long = "phase", value_name = "NAME")]
+    pub phases: Vec<String>,
     /// Also write every figure of every round there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use super::error::allow;
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error, secrets};
+use super::{Ctx, Error, quota, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -49,6 +49,8 @@ pub async fn create(
     seal(ctx, who, &mut new, "#")?;
     let now = ctx.clock.now();
     let reject = new.on_duplicate == OnDuplicate::Reject;
+    let repeats = (key, new.unique_key.as_deref());
+    let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
     let work = async |session: &crate::store::Session| {
         let place = (key.map(|key| key.shard), now);
         let mut made = register(ctx, session, &who.team, vec![new], place).await?;
@@ -60,6 +62,7 @@ pub async fn create(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(Registered::New(job), _) = &answer {
+        room.keep();
         registered(ctx, std::iter::once(job), "api");
     }
     Ok(answer)
@@ -97,6 +100,10 @@ pub async fn create_batch(
         }
     }
     let now = ctx.clock.now();
+    let sizes: Vec<_> =
+        items.iter().filter_map(|item| item.as_ref().ok()).map(|new| new.payload.len()).collect();
+    let more = (sizes.len(), sizes.iter().sum());
+    let room = quota::admit(ctx, who, (key, None), more).await?;
     let work = async |session: &crate::store::Session| {
         let good: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
         let rejects: Vec<_> = good.iter().map(|n| n.on_duplicate == OnDuplicate::Reject).collect();
@@ -121,6 +128,7 @@ pub async fn create_batch(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(items, _) = &answer {
+        room.keep();
         let jobs = items.iter().filter_map(|item| match item {
             Item::Created(job) => Some(job),
             Item::Existing(_) | Item::Duplicate(_) | Item::Invalid(_) => None,

@@ -34,6 +34,7 @@ mod outgoing;
 pub mod place;
 pub mod puller;
 pub mod queues;
+pub mod quota;
 pub mod random;
 pub mod refusal;
 pub mod register;
@@ -80,6 +81,8 @@ pub struct Ctx {
     pub limits: Arc<Limits>,
     /// What is known of who may ask.
     pub access: Access,
+    /// What is known of how much of everything a team may have.
+    pub quotas: quota::Desk,
 }
 
 /// Bounds and settings that the use cases obey.

@@ -12,6 +12,7 @@ pub mod backfill;
 pub mod breaker;
 pub mod calendars;
 pub mod callbacks;
+pub mod ceilings;
 pub mod claim;
 pub mod clock;
 pub mod error;

@@ -1,9 +1,13 @@
 //! What teams have used of their quotas: the shared bucket of a rate, and counts.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio_postgres::Row;
 
+use super::live::read_team;
 use super::{Bounds, Call, Error, Session, Store, sql};
+use crate::domain::id::Shard;
 use crate::domain::principal::Team;
 use crate::domain::quota::Quota;
 
@@ -50,9 +54,21 @@ pub async fn bytes(store: &Store, team: &Team) -> Result<u64, Error> {
     used(&store.query(sql!("quotas/bytes"), &[&team.as_str()]).await?)
 }
 
-/// How many runs of a team are going on.
-pub async fn runs(store: &Store, team: &Team) -> Result<u64, Error> {
-    used(&store.query(sql!("quotas/runs"), &[&team.as_str()]).await?)
+/// How many runs of these teams are going on; those with none are left out.
+pub async fn running(store: &Store, teams: &[&Team]) -> Result<BTreeMap<Team, u64>, Error> {
+    let teams: Vec<&str> = teams.iter().map(|team| team.as_str()).collect();
+    let rows = store.query(sql!("quotas/running"), &[&teams]).await?;
+    rows.iter().map(|row| Ok((read_team(row)?, read_used(row)?))).collect()
+}
+
+/// The shards in which a team has something due, in their order.
+pub async fn due_shards(
+    store: &Store,
+    team: &Team,
+    now: DateTime<Utc>,
+) -> Result<Vec<Shard>, Error> {
+    let rows = store.query(sql!("quotas/due_shards"), &[&team.as_str(), &now]).await?;
+    rows.iter().map(|row| Ok(Shard(row.try_get("shard")?))).collect()
 }
 
 /// How many schedules a team has.
@@ -82,7 +98,10 @@ fn lock_gate(gate: super::Params<'_>) -> Call<'_> {
 }
 
 fn used(rows: &[Row]) -> Result<u64, Error> {
-    let row = rows.first().ok_or_else(|| Error::corrupt("used"))?;
+    read_used(rows.first().ok_or_else(|| Error::corrupt("used"))?)
+}
+
+fn read_used(row: &Row) -> Result<u64, Error> {
     u64::try_from(row.try_get::<_, i64>("used")?).or(Err(Error::corrupt("used")))
 }
 

@@ -78,7 +78,10 @@ async fn show(ctx: &Ctx, team: TeamRecord) -> Result<Shown, Error> {
         let used = match quota {
             Quota::WritesPerSecond => writes(ctx, slug, &limits).await?,
             Quota::Schedules => Some(quotas::schedules(&ctx.store, slug).await?),
-            Quota::ConcurrentRuns => Some(quotas::runs(&ctx.store, slug).await?),
+            Quota::ConcurrentRuns => {
+                let running = quotas::running(&ctx.store, &[slug]).await?;
+                Some(running.get(slug).copied().unwrap_or_default())
+            }
             Quota::UnfinishedJobs | Quota::PayloadBytes => {
                 stocks.iter().find(|(known, _)| *known == quota).map(|(_, used)| *used)
             }

@@ -60,6 +60,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/store/tries/", "shard:", "a small reference table, keyed by what is counted"),
     ("src/store/users/", "shard:", "a small reference table, keyed by person"),
     ("src/store/tokens/", "shard:", "a small reference table, read by version"),
+    (
+        "src/store/quotas/",
+        "shard:",
+        "a bounded count of one team that has a limit, and small tables",
+    ),
     ("src/store/rounds/", "shard:", "a bounded probe per shard and team, while there is a backlog"),
     ("src/engine/guard.rs", "guard:", "the guard itself"),
     ("src/client.rs", "guard:", "asks our own API, for whoever types the command"),

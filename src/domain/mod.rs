@@ -20,6 +20,8 @@ pub mod person;
 pub mod principal;
 pub mod proxy;
 pub mod queue;
+pub mod quota;
+pub mod rate;
 pub mod retry;
 pub mod run;
 pub mod schedule;

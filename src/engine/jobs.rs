@@ -4,7 +4,7 @@ use super::error::allow;
 use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, due_at, register};
-use super::{Ctx, Error, place, random, secrets};
+use super::{Ctx, Error, place, quota, random, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -48,11 +48,14 @@ pub async fn create(
     allow(who, Act::Write)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
+    let repeats = (key, new.unique_key.as_deref());
+    let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
     let answer = match together(ctx, who, key, new, &render).await? {
         Together::Done(answer) => answer,
         Together::Alone(new) => alone(ctx, who, key, new, render).await?,
     };
     if let Answer::Fresh(Registered::New(job), _) = &answer {
+        room.keep();
         registered(ctx, std::iter::once(job), "api");
     }
     Ok(answer)
@@ -146,6 +149,10 @@ pub async fn create_batch(
         }
     }
     let now = ctx.clock.now();
+    let sizes: Vec<_> =
+        items.iter().filter_map(|item| item.as_ref().ok()).map(|new| new.payload.len()).collect();
+    let more = (sizes.len(), sizes.iter().sum());
+    let room = quota::admit(ctx, who, (key, None), more).await?;
     let work = async |session: &crate::store::Session| {
         let good: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
         let rejects: Vec<_> = good.iter().map(|n| n.on_duplicate == OnDuplicate::Reject).collect();
@@ -170,6 +177,7 @@ pub async fn create_batch(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(items, _) = &answer {
+        room.keep();
         let jobs = items.iter().filter_map(|item| match item {
             Item::Created(job) => Some(job),
             Item::Existing(_) | Item::Duplicate(_) | Item::Invalid(_) => None,

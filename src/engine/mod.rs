@@ -12,6 +12,7 @@ pub mod backfill;
 pub mod breaker;
 pub mod calendars;
 pub mod callbacks;
+pub mod ceilings;
 pub mod claim;
 pub mod clock;
 pub mod error;
@@ -35,6 +36,7 @@ mod outgoing;
 pub mod place;
 pub mod puller;
 pub mod queues;
+pub mod quota;
 pub mod random;
 pub mod refusal;
 pub mod register;
@@ -84,6 +86,8 @@ pub struct Ctx {
     pub access: Access,
     /// Where single registrations meet.
     pub group: Group,
+    /// What is known of how much of everything a team may have.
+    pub quotas: quota::Desk,
 }
 
 /// Bounds and settings that the use cases obey.

@@ -3,6 +3,7 @@
 //! Each locks the job's `live` row, decides by the state found, and moves it in the same
 //! transaction, so that a racing claim or settle comes wholly before or wholly after.
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use super::audit::{self, Deed, show};
@@ -34,6 +35,7 @@ pub async fn change(
 ) -> Result<Job, Error> {
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
     let session = ctx.store.session().await?;
     session.begin().await?;
     let changed = async {
@@ -47,6 +49,10 @@ pub async fn change(
             return Err(Error::Refused { id, state, wanted: "changed" });
         }
         let mut change = changes(&job)?;
+        let grows = |new: &Bytes| {
+            new.len().saturating_sub(job.asked.payload.as_ref().map_or(0, Bytes::len))
+        };
+        room.take(0, change.payload.as_ref().map_or(0, grows))?;
         // A past due time means at once; it does not jump the queue.
         change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;
@@ -56,6 +62,7 @@ pub async fn change(
         Ok(changed)
     };
     let job = ended(&session, changed.await).await?;
+    room.keep();
     ctx.wake.due(id.shard(), job.standing.next_attempt_at.unwrap_or(now));
     Ok(job)
 }
@@ -133,12 +140,14 @@ pub async fn rerun(
 ) -> Result<Answer<Job>, Error> {
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
     let work = async |session: &Session| {
         let job = jobs::get(session, id, &who.team).await?;
         let job = job.ok_or(Error::Missing { noun: "job" })?;
         if !job.state().is_final() {
             return Err(Error::Refused { id, state: job.state(), wanted: "run again" });
         }
+        room.take(1, job.asked.payload.as_ref().map_or(0, Bytes::len))?;
         let place = (None, now);
         match register(ctx, session, &who.team, vec![again(&job)], place).await?.pop() {
             Some(Registered::New(new)) => {
@@ -152,6 +161,7 @@ pub async fn rerun(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(job, _) = &answer {
+        room.keep();
         registered(ctx, std::iter::once(job), "rerun");
     }
     Ok(answer)

@@ -122,15 +122,13 @@ pub async fn change(
     allow_in(who, team, Act::Own)?;
     let work = async |session: &Session| {
         let before = lock(session, team).await?;
-        let etag = before.etag();
-        if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
-            return Err(Error::ConditionFailed { current: etag });
-        }
+        check(&before, expected)?;
         let Change { name, default_time_zone, retention_ms } = change;
         let settings = &before.settings;
         let settings = Settings {
             default_time_zone: default_time_zone.unwrap_or(settings.default_time_zone.clone()),
             retention_ms: retention_ms.unwrap_or(settings.retention_ms),
+            ..settings.clone()
         };
         let name = name.unwrap_or_else(|| before.name.clone());
         let new = TeamRecord { name, settings, ..before.clone() };
@@ -168,12 +166,23 @@ pub async fn suspend(
     Ok(answer)
 }
 
-async fn lock(session: &Session, team: &Team) -> Result<TeamRecord, Error> {
+/// Goes on only if the team is as the caller takes it to be.
+pub(super) fn check(team: &TeamRecord, expected: Option<&str>) -> Result<(), Error> {
+    let etag = team.etag();
+    if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
+        return Err(Error::ConditionFailed { current: etag });
+    }
+    Ok(())
+}
+
+/// Locks a team; one that nobody has described is as it would be.
+pub(super) async fn lock(session: &Session, team: &Team) -> Result<TeamRecord, Error> {
     let found = teams::lock(session, team).await?;
     Ok(found.unwrap_or_else(|| TeamRecord::untouched(team)))
 }
 
-async fn put(
+/// Writes a team as it is to be, and what was done to it.
+pub(super) async fn put(
     ctx: &Ctx,
     session: &Session,
     who: &Principal,

@@ -25,6 +25,7 @@ const ACTS: &[(Act, &[&str])] = &[
             "getCalendar",
             "listTeams",
             "getTeam",
+            "getQuotas",
             "listMembers",
             "getMember",
             "verifyCall",
@@ -80,7 +81,7 @@ const ACTS: &[(Act, &[&str])] = &[
         ],
     ),
     (Act::Own, &["changeTeam"]),
-    (Act::Install, &["createTeam", "suspendTeam", "unsuspendTeam"]),
+    (Act::Install, &["createTeam", "suspendTeam", "unsuspendTeam", "changeQuotas"]),
 ];
 
 /// The name of the extension.

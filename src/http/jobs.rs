@@ -60,6 +60,8 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
     let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload)?;
     let mode = if atomic { Batch::Atomic } else { Batch::EachAlone };
     let key = caller.key(body.bytes())?;
+    // The request itself was counted as one write; it is as many as it has jobs.
+    caller.ctx.quotas.owe(&caller.ctx, &caller.who.team, items.len().saturating_sub(1)).await?;
     let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items));
     let batch = (mode, items);
     Ok(reply(jobs::create_batch(&caller.ctx, &caller.who, key.as_ref(), batch, show).await?))

@@ -23,6 +23,8 @@ pub mod openapi;
 pub mod preview;
 pub mod problem;
 pub mod queues;
+pub mod quotas;
+mod rate;
 pub mod runs;
 pub mod schedules;
 mod server;
@@ -48,6 +50,7 @@ pub fn document() -> OpenApi {
         .configure(operations)
         .split_for_parts();
     acts::state(&mut document);
+    rate::state(&mut document);
     document
 }
 
@@ -94,6 +97,8 @@ fn team_operations(cfg: &mut ServiceConfig<'_>) {
         .service(teams::change_team)
         .service(teams::suspend_team)
         .service(teams::unsuspend_team)
+        .service(quotas::get_quotas)
+        .service(quotas::change_quotas)
         .service(members::list_members)
         .service(members::get_member)
         .service(members::put_member)

@@ -137,6 +137,8 @@ pub(super) async fn get_schedule(caller: Caller, schedule: web::Path<String>) ->
         (status = 200, description = "The schedule as it is now", body = ScheduleView,
          headers(("ETag" = String, description = "For If-Match"))),
         Refusals, BodyRefusals, Stale,
+        (status = 409, description = "The team has as many schedules as it may have",
+         content_type = "application/problem+json", body = ProblemView),
         (status = 404, description = "If-Match was given, and there is no such schedule",
          content_type = "application/problem+json", body = ProblemView),
     ),

@@ -115,8 +115,23 @@ pub async fn claim(
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
     start: Option<&Team>,
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
+    claim_within(session, shard, (puller, limit), (now, lease_until), (start, &[])).await
+}
+
+/// The same, with at most so many jobs of each of some teams.
+pub async fn claim_within(
+    session: &Session,
+    shard: Shard,
+    (puller, limit): (&str, i64),
+    (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+    (start, rooms): (Option<&Team>, &[(Team, u64)]),
+) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
     let start = start.map(Team::as_str);
-    let claim: super::Params<'_> = &[&shard.0, &now, &limit, &lease_until, &puller, &start];
+    let teams: Vec<&str> = rooms.iter().map(|(team, _)| team.as_str()).collect();
+    let rooms: Vec<i64> =
+        rooms.iter().map(|(_, room)| i64::try_from(*room).unwrap_or(i64::MAX)).collect();
+    let claim: super::Params<'_> =
+        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &teams, &rooms];
     let next_due: super::Params<'_> = &[&shard.0];
     let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next_due)];
     let answers = session.flight(super::Bounds::Inside, &calls).await?;

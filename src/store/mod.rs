@@ -26,6 +26,7 @@ pub mod live;
 pub mod members;
 pub mod migrate;
 pub mod queues;
+pub mod quotas;
 pub mod rounds;
 pub mod runs;
 pub mod schedules;

@@ -48,6 +48,8 @@ pub const STALE_CALLBACKS: &str = "axle_stale_callbacks_total";
 pub const FENCE_REJECTIONS: &str = "axle_fence_rejections_total";
 /// Runs ended because their time was up. Label `source`.
 pub const TIMEOUTS_SWEPT: &str = "axle_timeouts_swept_total";
+/// Requests refused because a quota of their team was used up. Labels `team`, `policy`.
+pub const RATE_LIMITED: &str = "axle_rate_limited_total";
 /// Requests answered. Labels `method`, `route` (the template), `status_class`.
 pub const HTTP_REQUEST_DURATION: &str = "axle_http_request_duration_seconds";
 /// Jobs due and not yet claimed. Label `team`.
@@ -106,6 +108,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (STALE_CALLBACKS, Counter, "Callbacks of runs that were no longer current"),
     (FENCE_REJECTIONS, Counter, "Writes whose fence was too old"),
     (TIMEOUTS_SWEPT, Counter, "Runs ended because their time was up"),
+    (RATE_LIMITED, Counter, "Requests refused because a quota of their team was used up"),
     (HTTP_REQUEST_DURATION, Histogram(STEP), "How long requests took to answer"),
     (DUE_JOBS, Gauge, "Jobs due and not yet claimed"),
     (OLDEST_DUE_AGE, Gauge, "How long the oldest unclaimed job has been due"),

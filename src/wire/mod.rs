@@ -14,6 +14,7 @@ pub mod log;
 pub mod login;
 pub mod problem;
 pub mod queue;
+pub mod quota;
 pub mod request;
 pub mod run;
 pub mod schedule;

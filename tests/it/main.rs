@@ -9,6 +9,8 @@ mod callback_self;
 #[cfg(test)]
 mod callbacks;
 #[cfg(test)]
+mod ceilings;
+#[cfg(test)]
 mod claim;
 #[cfg(test)]
 mod cli;

@@ -61,6 +61,7 @@ impl Access {
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
         self.0.suspended.refresh(ctx).await?;
+        ctx.quotas.refresh(ctx).await?;
         if self.0.revoked.refresh(ctx).await? {
             let (now, store) = (ctx.clock.now(), &ctx.store);
             invitations::prune(store, now, PRUNED).await?;

@@ -57,6 +57,7 @@ pub async fn put(
                     let found = lock(ctx, &session, who, &ident).await?;
                     return edit(ctx, &session, who, (found, draft), ("put", now)).await;
                 }
+                ctx.quotas.check_schedules(&session, &who.team).await?;
                 let stands = show::schedule(ctx, &new);
                 record(&session, who, ("put", new.id, None), (Value::Null, stands), now).await?;
                 Ok((new, Put::Created, Written::default()))

@@ -84,6 +84,7 @@ pub async fn create(
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
         if schedules::insert(session, &new).await? {
+            ctx.quotas.check_schedules(session, &who.team).await?;
             let stands = show::schedule(ctx, &new);
             record(session, who, ("create", new.id, None), (Value::Null, stands), now).await?;
             return Ok(new);

@@ -22,6 +22,7 @@ mod people;
 mod preview;
 mod problems;
 mod queues;
+mod quotas;
 mod recipes;
 mod runs;
 mod schedules;

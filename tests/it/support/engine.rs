@@ -21,7 +21,7 @@ use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session, Store};
@@ -96,6 +96,7 @@ impl Engine {
             limits: Arc::new(limits),
             access: Access::new(Some(signer())),
             group: Group::new(db.store.clone()),
+            quotas: quota::Desk::default(),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }

@@ -4,7 +4,7 @@ use super::error::allow;
 use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, due_at, register};
-use super::{Ctx, Error, place, quota, random, secrets};
+use super::{Ctx, Error, place, privacy, quota, random, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -48,6 +48,8 @@ pub async fn create(
     allow(who, Act::Write)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
+    let veil = privacy::veil(ctx, who).await?;
+    veil.refuse_masks("#/payload", &new.payload).into_result(())?;
     let repeats = (key, new.unique_key.as_deref());
     let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
     let answer = match together(ctx, who, key, new, &render).await? {
@@ -133,9 +135,12 @@ pub async fn create_batch(
     };
     let mut items: Vec<Result<NewJob, Invalid>> =
         items.into_iter().enumerate().map(admit).collect();
+    let veil = privacy::veil(ctx, who).await?;
     for (place, item) in items.iter_mut().enumerate() {
         let Ok(new) = item else { continue };
-        match seal(ctx, who, new, &format!("#/jobs/{place}")) {
+        let masks = veil.refuse_masks(&format!("#/jobs/{place}/payload"), &new.payload);
+        let sealed = seal(ctx, who, new, &format!("#/jobs/{place}"));
+        match masks.into_result(()).map_err(Error::from).and(sealed) {
             Ok(()) => {}
             Err(Error::Invalid(invalid)) => *item = Err(invalid),
             Err(error) => return Err(error),

@@ -34,6 +34,7 @@ pub mod newcomer;
 pub mod once;
 mod outgoing;
 pub mod place;
+pub mod privacy;
 pub mod puller;
 pub mod queues;
 pub mod quota;
@@ -105,7 +106,7 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// What signed them before `AXLE_SECRET_KEY` changed, and still does elsewhere.
     pub other_callback_keys: Vec<Vec<u8>>,
-    /// The IANA name of the zone of a schedule that names none.
+    /// The IANA name of the zone of a schedule that names none, in a team that has no default.
     pub default_time_zone: String,
     /// What may be called.
     pub guard: Guard,

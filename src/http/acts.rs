@@ -28,6 +28,7 @@ const ACTS: &[(Act, &[&str])] = &[
             "listMembers",
             "getMember",
             "verifyCall",
+            "listTargets",
         ],
     ),
     (

@@ -44,6 +44,11 @@ pub const MIGRATIONS: &[Migration] = &[
         text: include_str!("../../migrations/0005_secrets.sql"),
     },
     Migration { version: 6, name: "teams", text: include_str!("../../migrations/0006_teams.sql") },
+    Migration {
+        version: 7,
+        name: "targets",
+        text: include_str!("../../migrations/0007_targets.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -18,6 +18,7 @@ pub mod request;
 pub mod run;
 pub mod schedule;
 pub mod signing;
+pub mod target;
 pub mod team;
 
 use chrono::{DateTime, SecondsFormat, Utc};

@@ -40,6 +40,7 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         Command::Schedules(words) => {
             return Ok(tell(&cli::schedules::run(&words, system_now()).await));
         }
+        Command::Targets(words) => return Ok(tell(&cli::targets::run(&words).await)),
         Command::Cron(words) => return Ok(tell(&cli::crontab::run(&words).await)),
         Command::Openapi => say(&http::document().to_pretty_json()?),
         Command::Token(wanted) => {

@@ -31,4 +31,5 @@ pub mod signature;
 pub mod state;
 pub mod target_url;
 pub mod team;
+pub mod throttled;
 pub mod verdict;

@@ -50,6 +50,7 @@ pub mod settle;
 pub mod signers;
 pub mod signing;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod trigger;

@@ -35,6 +35,7 @@ pub mod sessions;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod tries;

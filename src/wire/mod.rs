@@ -19,6 +19,7 @@ pub mod request;
 pub mod run;
 pub mod schedule;
 pub mod signing;
+pub mod target;
 pub mod team;
 
 use base64::Engine as _;

@@ -53,3 +53,5 @@ mod state;
 mod support;
 #[cfg(test)]
 mod target_self;
+#[cfg(test)]
+mod targets;

@@ -38,7 +38,7 @@ pub async fn change(
     let mut room = ctx.quotas.room(ctx, &who.team).await;
     let veil = privacy::veil(ctx, who).await?;
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let changed = async {
         let (live, job) = lock(&session, who, id).await?;
         let etag = job.etag();

@@ -40,7 +40,7 @@ pub async fn put(
     let now = ctx.clock.now();
     let ident = Ident::Name(draft.name.clone());
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let work = async {
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
@@ -80,7 +80,7 @@ pub async fn change(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let work = async {
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
@@ -101,7 +101,7 @@ pub async fn delete(
 ) -> Result<(), Error> {
     allow(who, Act::Write)?;
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let found = match lock(ctx, &session, who, ident).await {
         Ok(found) => check(&found, expected).map(|()| found),
         Err(error) => Err(error),

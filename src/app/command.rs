@@ -40,6 +40,7 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
         Command::Schedules(words) => {
             return Ok(tell(&cli::schedules::run(&words, system_now()).await));
         }
+        Command::Targets(words) => return Ok(tell(&cli::targets::run(&words).await)),
         Command::Cron(words) => return Ok(tell(&cli::crontab::run(&words).await)),
         Command::Openapi => say(&http::document().to_pretty_json()?),
         Command::Token(wanted) => {
@@ -78,8 +79,8 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
             healthcheck::ask(address).await?;
             say("ready");
         }
-        Command::Bench(cli::Bench { quick, json, dir }) => {
-            let options = bench::Options { quick, json, dir, pg_bin: config::pg_bin() };
+        Command::Bench(cli::Bench { quick, phases, json, dir }) => {
+            let options = bench::Options { quick, phases, json, dir, pg_bin: config::pg_bin() };
             say(&bench::run(&options, complain).await?);
         }
     }

@@ -13,7 +13,7 @@ use crate::domain::hidden::Hidden;
 use crate::domain::quota::Quotas;
 use crate::engine::login::Signer;
 use crate::engine::secrets::{Keyring, Vault};
-use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off, quota};
+use crate::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, every::back_off, quota};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -65,6 +65,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         vault: vault.map(Arc::new),
     };
     Ok(Ctx {
+        group: Group::new(store.clone()),
         store,
         clock,
         wake: Wake::default(),

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::bail;
-use futures_util::future::{Either, select};
 use serde::Serialize;
-use tokio_postgres::NoTls;
+
+use super::database;
 
 /// What decides the figures beside the program.
 #[derive(Debug, Serialize)]
@@ -78,12 +77,10 @@ fn field(path: &str, name: &str) -> Option<String> {
     })
 }
 
-async fn settings(database: &str) -> anyhow::Result<BTreeMap<String, String>> {
-    let (client, connection) = tokio_postgres::connect(database, NoTls).await?;
-    let asked = client.query(include_str!("settings.sql"), &[]);
-    let rows = match select(Box::pin(asked), Box::pin(connection)).await {
-        Either::Left((rows, _)) => rows?,
-        Either::Right(_) => bail!("the connection to PostgreSQL ended"),
-    };
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+async fn settings(url: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    database::with(url, async |client| {
+        let rows = client.query(include_str!("settings.sql"), &[]).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    })
+    .await
 }

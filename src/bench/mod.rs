@@ -5,21 +5,36 @@
 //! measures the machine's limits in the same run. It uses no inner room of the server, so it
 //! measures nothing that a stranger could not.
 
+mod api;
 mod bare;
+mod callback;
+mod cost;
+mod database;
 mod delayed;
 mod drain;
 mod enqueue;
 mod figures;
+mod future;
+mod idle;
 mod latency;
+mod limit_drain;
+mod limit_rows;
 mod limits;
 mod machine;
 mod origin;
+mod pair;
+mod phase;
 mod process;
+mod ratio;
 mod report;
 mod sink;
 mod slots;
+mod snapshot;
 mod stage;
+mod statements;
+mod sustained;
 mod usage;
+mod what;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,16 +42,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::dev::{Cluster, Durability, Options as ClusterOptions};
+use crate::dev::{Durability, Options as ClusterOptions};
 use figures::Figures;
 use machine::Machine;
+use phase::Phase;
 use stage::Stage;
+use statements::Statements;
 
 /// What is asked of a bench.
 #[derive(Debug, Default)]
 pub struct Options {
     /// Everything small and once: it shows that the bench runs, not how fast anything is.
     pub quick: bool,
+    /// The names of the phases to measure; all if none is named.
+    pub phases: Vec<String>,
     /// Where to write every figure of every round.
     pub json: Option<PathBuf>,
     /// The folder in which the temporary database is made; the system's temporary folder if none is
@@ -61,18 +80,39 @@ struct Size {
     slot: usize,
     /// Schedules of the future that are no matter.
     others: i64,
+    /// Jobs of the future that are no matter.
+    future: i64,
+    /// For how long an idle system is watched.
+    idle: u32,
 }
 
-const FULL: Size =
-    Size { rounds: 3, seconds: 4, jobs: 20_000, timed: 300, slot: 1_000, others: 100_000 };
-const QUICK: Size =
-    Size { rounds: 1, seconds: 1, jobs: 2_000, timed: 30, slot: 100, others: 1_000 };
+const FULL: Size = Size {
+    rounds: 3,
+    seconds: 4,
+    jobs: 20_000,
+    timed: 300,
+    slot: 1_000,
+    others: 100_000,
+    future: 1_000_000,
+    idle: 20,
+};
+const QUICK: Size = Size {
+    rounds: 1,
+    seconds: 1,
+    jobs: 200,
+    timed: 20,
+    slot: 50,
+    others: 1_000,
+    future: 10_000,
+    idle: 1,
+};
 
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     let size = if options.quick { QUICK } else { FULL };
+    let phases = Phase::chosen(&options.phases)?;
     let scratch = Scratch::new(options.dir.as_deref())?;
-    let cluster = Cluster::start(ClusterOptions {
+    let (cluster, statements) = Statements::load(ClusterOptions {
         data_dir: scratch.0.join("postgres"),
         durability: Durability::Full,
         pg_bin: options.pg_bin.clone(),
@@ -81,8 +121,9 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     })
     .await?;
     // Whatever ends the measuring drops it, and with it every process it has started.
+    let stage = async || Stage::start(&cluster, statements).await;
     let measured = tokio::select! {
-        measured = Box::pin(measure(&cluster, &scratch.0, size, tell)) => measured,
+        measured = Box::pin(measure(stage, (&scratch.0, &phases), size, tell)) => measured,
         told = told_to_stop() => told,
     };
     cluster.stop().await.context("stopping PostgreSQL")?;
@@ -95,28 +136,21 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
 }
 
 async fn measure(
-    cluster: &Cluster,
-    scratch: &Path,
+    stage: impl AsyncFnOnce() -> anyhow::Result<Stage>,
+    (scratch, phases): (&Path, &[Phase]),
     size: Size,
     tell: fn(&str),
 ) -> anyhow::Result<(Machine, Figures)> {
-    let stage = Stage::start(cluster).await?;
+    let mut stage = stage().await?;
     let machine = Machine::look(&stage.database).await?;
     let mut figures = Figures::default();
     for round in 1..=size.rounds {
-        tell(&format!("round {round} of {}: the machine's limits", size.rounds));
-        limits::measure(&stage, scratch, size.seconds, &mut figures).await.context("limits")?;
-        tell(&format!("round {round} of {}: enqueue and drain", size.rounds));
-        enqueue::single(&stage, size.seconds, &mut figures).await.context("single enqueues")?;
-        enqueue::batches(&stage, size.jobs, &mut figures).await.context("batches")?;
-        drain::measure(&stage, size.jobs, &mut figures).await.context("the drain")?;
-        tell(&format!("round {round} of {}: latency", size.rounds));
-        latency::measure(&stage, size.timed, &mut figures).await.context("latency")?;
-        delayed::measure(&stage, size.timed, &mut figures).await.context("delayed jobs")?;
-        tell(&format!("round {round} of {}: schedules", size.rounds));
-        let sizes = (size.timed, size.slot, size.others);
-        slots::measure(&stage, sizes, &mut figures).await.context("schedules")?;
-        stage.memory(&mut figures);
+        for phase in phases.iter().filter(|phase| round == 1 || !phase.is_once()) {
+            let name = phase.name();
+            tell(&format!("round {round} of {}: {name}", size.rounds));
+            let measured = phase.measure(&mut stage, scratch, size, &mut figures);
+            Box::pin(measured).await.with_context(|| format!("phase {name}"))?;
+        }
     }
     Ok((machine, figures))
 }

@@ -4,6 +4,7 @@
 pub mod crontab;
 pub mod healthcheck;
 pub mod schedules;
+pub mod targets;
 pub mod token;
 pub mod told;
 pub mod verify;
@@ -35,6 +36,9 @@ pub enum Command {
     /// Create, look at and act on schedules; explain a cron line
     #[command(alias = "schedule")]
     Schedules(schedules::words::Schedules),
+    /// Look at the targets that calls are held back from
+    #[command(alias = "target")]
+    Targets(targets::Targets),
     /// Move from cron
     #[command(subcommand)]
     Cron(crontab::Cron),
@@ -84,6 +88,9 @@ pub struct Bench {
     /// Everything small and once, in less than a minute: shows that it runs, not how fast
     #[arg(long)]
     pub quick: bool,
+    /// Only this phase; may be repeated. An unknown name is answered with the list
+    #[arg(long = "phase", value_name = "NAME")]
+    pub phases: Vec<String>,
     /// Also write every figure of every round there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -60,6 +60,15 @@ pub enum SecretHeader {
 
 /// How the text begins that is shown in place of a secret header's value.
 pub const MASKED: &str = "secret:";
+/// The bytes of the short keyed hash behind it, of which the mask has two digits each.
+pub const MASK_BYTES: usize = 6;
+
+/// Whether this is what is shown in a secret's place.
+pub fn is_mask(text: &str) -> bool {
+    text.strip_prefix(MASKED).is_some_and(|rest| {
+        rest.len() == 2 * MASK_BYTES && rest.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
 
 impl SecretHeader {
     /// The header's name.

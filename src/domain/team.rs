@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::json_path::JsonPath;
 use super::principal::Team;
 use super::quota::Quotas;
 
@@ -19,6 +20,12 @@ pub struct Settings {
     /// Its own limits, which only an installation admin sets.
     #[serde(default, skip_serializing_if = "Quotas::is_empty")]
     pub quotas: Quotas,
+    /// Values of payloads and answers that readers are shown as masks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<JsonPath>,
+    /// Whether who may only look is shown payloads and answers; they are if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub viewers_see_payloads: Option<bool>,
 }
 
 /// What is known of a team.

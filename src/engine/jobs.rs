@@ -1,9 +1,10 @@
 //! What an owner does with jobs before and beside their runs: create, look, list.
 
 use super::error::allow;
+use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
-use super::register::{Registered, register};
-use super::{Ctx, Error, quota, secrets};
+use super::register::{Registered, due_at, register};
+use super::{Ctx, Error, place, privacy, quota, random, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -47,10 +48,65 @@ pub async fn create(
     allow(who, Act::Write)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
-    let now = ctx.clock.now();
-    let reject = new.on_duplicate == OnDuplicate::Reject;
+    let veil = privacy::veil(ctx, who).await?;
+    veil.refuse_masks("#/payload", &new.payload).into_result(())?;
     let repeats = (key, new.unique_key.as_deref());
     let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
+    let answer = match together(ctx, who, key, new, &render).await? {
+        Together::Done(answer) => answer,
+        Together::Alone(new) => alone(ctx, who, key, new, render).await?,
+    };
+    if let Answer::Fresh(Registered::New(job), _) = &answer {
+        room.keep();
+        registered(ctx, std::iter::once(job), "api");
+    }
+    Ok(answer)
+}
+
+/// What became of a registration that went with others.
+enum Together {
+    Done(Answer<Registered>),
+    /// Nothing: it must go alone, where there is time to look what stands against it.
+    Alone(NewJob),
+}
+
+/// Registers a job in one transaction with those that arrive at the same time. The answer is made
+/// before, so that it can be kept with the job.
+async fn together(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    new: NewJob,
+    render: impl Fn(&Registered) -> Kept,
+) -> Result<Together, Error> {
+    let now = ctx.clock.now();
+    let shard = match (&new.unique_key, key) {
+        (Some(unique), _) => place::by_key(ctx, &who.team, unique),
+        (None, Some(key)) => key.shard,
+        (None, None) => ctx.group.shard(&ctx.shards),
+    };
+    let id = JobId::new(now, shard, random::bits());
+    let due_at = due_at(new.due, now);
+    let made = Registered::New(Job::registered(id, who.team.clone(), &new, (due_at, now)));
+    let kept = render(&made);
+    let (team, key) = (who.team.clone(), key.cloned());
+    let joined = ctx.group.join(Joining { id, team, new, due_at, at: now, key, kept }).await?;
+    Ok(match joined {
+        Joined::Committed(joining) => Together::Done(Answer::Fresh(made, joining.kept)),
+        Joined::LeftOut(joining) => Together::Alone(joining.new),
+    })
+}
+
+/// Registers a job in a transaction of its own.
+async fn alone(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    new: NewJob,
+    render: impl Fn(&Registered) -> Kept,
+) -> Result<Answer<Registered>, Error> {
+    let now = ctx.clock.now();
+    let reject = new.on_duplicate == OnDuplicate::Reject;
     let work = async |session: &crate::store::Session| {
         let place = (key.map(|key| key.shard), now);
         let mut made = register(ctx, session, &who.team, vec![new], place).await?;
@@ -60,12 +116,7 @@ pub async fn create(
             None => Err(Error::Broken("a registration had no answer".into())),
         }
     };
-    let answer = once(ctx, key, now, work, render).await?;
-    if let Answer::Fresh(Registered::New(job), _) = &answer {
-        room.keep();
-        registered(ctx, std::iter::once(job), "api");
-    }
-    Ok(answer)
+    once(ctx, key, now, work, render).await
 }
 
 /// Registers up to a thousand jobs in one transaction.
@@ -84,9 +135,12 @@ pub async fn create_batch(
     };
     let mut items: Vec<Result<NewJob, Invalid>> =
         items.into_iter().enumerate().map(admit).collect();
+    let veil = privacy::veil(ctx, who).await?;
     for (place, item) in items.iter_mut().enumerate() {
         let Ok(new) = item else { continue };
-        match seal(ctx, who, new, &format!("#/jobs/{place}")) {
+        let masks = veil.refuse_masks(&format!("#/jobs/{place}/payload"), &new.payload);
+        let sealed = seal(ctx, who, new, &format!("#/jobs/{place}"));
+        match masks.into_result(()).map_err(Error::from).and(sealed) {
             Ok(()) => {}
             Err(Error::Invalid(invalid)) => *item = Err(invalid),
             Err(error) => return Err(error),

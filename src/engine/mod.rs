@@ -18,6 +18,7 @@ pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod group;
 pub mod guard;
 pub mod health;
 pub mod hint;
@@ -33,6 +34,7 @@ pub mod newcomer;
 pub mod once;
 mod outgoing;
 pub mod place;
+pub mod privacy;
 pub mod puller;
 pub mod queues;
 pub mod quota;
@@ -48,6 +50,7 @@ pub mod settle;
 pub mod signers;
 pub mod signing;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod trigger;
@@ -63,6 +66,7 @@ use crate::store::Store;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
+pub use group::Group;
 pub use guard::Guard;
 pub use refusal::Refusal;
 pub use wake::Wake;
@@ -82,6 +86,8 @@ pub struct Ctx {
     pub limits: Arc<Limits>,
     /// What is known of who may ask.
     pub access: Access,
+    /// Where single registrations meet.
+    pub group: Group,
     /// What is known of how much of everything a team may have.
     pub quotas: quota::Desk,
 }
@@ -101,7 +107,7 @@ pub struct Limits {
     pub callback_key: Vec<u8>,
     /// What signed them before `AXLE_SECRET_KEY` changed, and still does elsewhere.
     pub other_callback_keys: Vec<Vec<u8>>,
-    /// The IANA name of the zone of a schedule that names none.
+    /// The IANA name of the zone of a schedule that names none, in a team that has no default.
     pub default_time_zone: String,
     /// What may be called.
     pub guard: Guard,

@@ -11,7 +11,7 @@ use super::error::allow;
 use super::jobs::registered;
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error, turns};
+use super::{Ctx, Error, privacy, turns};
 use crate::domain::id::JobId;
 use crate::domain::job::{Due, Job, NewJob, OnDuplicate, Reason};
 use crate::domain::principal::{Act, Principal};
@@ -36,6 +36,7 @@ pub async fn change(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let mut room = ctx.quotas.room(ctx, &who.team).await;
+    let veil = privacy::veil(ctx, who).await?;
     let session = ctx.store.session().await?;
     session.begin().await?;
     let changed = async {
@@ -53,6 +54,8 @@ pub async fn change(
             new.len().saturating_sub(job.asked.payload.as_ref().map_or(0, Bytes::len))
         };
         room.take(0, change.payload.as_ref().map_or(0, grows))?;
+        let payload = change.payload.as_deref().unwrap_or_default();
+        veil.refuse_masks("#/payload", payload).into_result(())?;
         // A past due time means at once; it does not jump the queue.
         change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;

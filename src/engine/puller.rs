@@ -18,6 +18,7 @@ use super::ceilings::Ceilings;
 use super::invoke::{Invoker, invoke};
 use super::rounds::Rounds;
 use super::settle::{self, BATCH, News};
+use super::targets::Teller;
 use super::{Ctx, Error, clock, every};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::principal::Team;
@@ -153,6 +154,11 @@ impl Puller {
             }
         }
         Ok(lease / 3)
+    }
+
+    /// Tells other processes which targets this one holds calls back from.
+    pub fn teller(&self) -> Teller {
+        Teller::new(self.ctx.clone(), self.name.clone(), Arc::clone(&self.targets))
     }
 
     /// Waits until every call has ended and is settled, at most `grace`; what is left is left to its

@@ -16,7 +16,7 @@ use super::signers::Signers;
 use crate::domain::hidden::Hidden;
 use crate::domain::id::SigningId;
 use crate::domain::invalid::Invalid;
-use crate::domain::job::{MASKED, SecretHeader, Target};
+use crate::domain::job::{MASK_BYTES, SecretHeader, Target, is_mask};
 use crate::domain::principal::Team;
 use crate::domain::signature::hex;
 use crate::store::{Store, secrets};
@@ -25,8 +25,6 @@ use crate::store::{Store, secrets};
 const KEY_BYTES: usize = 32;
 /// The cipher's nonce, long enough to be drawn at random.
 const NONCE_BYTES: usize = 24;
-/// The bytes of what is shown in a secret's place.
-const MASK_BYTES: usize = 6;
 
 /// What a sealed text is for; with its team it is what the text is bound to.
 #[derive(Clone, Copy, Debug)]
@@ -204,6 +202,12 @@ impl Vault {
         hex(tag.get(..MASK_BYTES).unwrap_or_default())
     }
 
+    /// What the masks of a team's payloads are made with; another than that of its headers, so that
+    /// neither is a test of the other.
+    pub(super) fn payload_mask_key(&self, team: &Team) -> [u8; KEY_BYTES] {
+        payload_mask_key(&self.mask_key, team)
+    }
+
     /// The value of a target's secret header.
     pub fn header(
         &self,
@@ -259,6 +263,11 @@ impl Vault {
     }
 }
 
+/// The key of a team's masks for payloads, from one of the installation.
+pub(super) fn payload_mask_key(root: &[u8], team: &Team) -> [u8; KEY_BYTES] {
+    hash(root, &[b"axle payload masks v1\0", team.as_str().as_bytes()])
+}
+
 const UNKNOWN: &str = "this is what is shown in a secret's place, and no such secret is stored for \
                        this header and this scheme, host and port; give the value itself";
 
@@ -274,12 +283,6 @@ pub fn seal_target(
         return Ok(());
     }
     vault.ok_or(Error::SecretKeyMissing)?.seal_headers(team, target, (stored, at))
-}
-
-fn is_mask(text: &str) -> bool {
-    text.strip_prefix(MASKED).is_some_and(|rest| {
-        rest.len() == 2 * MASK_BYTES && rest.bytes().all(|b| b.is_ascii_hexdigit())
-    })
 }
 
 fn escaped(name: &str) -> String {

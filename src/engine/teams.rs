@@ -9,6 +9,7 @@ use super::error::allow;
 use super::once::{Answer, Key, once, whole};
 use super::{Ctx, Error, Refusal};
 use crate::domain::id::UserId;
+use crate::domain::json_path::JsonPath;
 use crate::domain::principal::{Act, Kind, Principal, Role, Team};
 use crate::domain::team::{Settings, TeamRecord};
 use crate::store::idempotency::Kept;
@@ -26,6 +27,10 @@ pub struct Change {
     pub default_time_zone: Option<Option<String>>,
     /// How long finished jobs are kept, in milliseconds; the inner none unsets it.
     pub retention_ms: Option<Option<u64>>,
+    /// Paths into payloads whose values are shown as masks; all of them.
+    pub redact: Option<Vec<JsonPath>>,
+    /// Whether viewers see payloads; the inner none unsets it.
+    pub viewers_see_payloads: Option<Option<bool>>,
 }
 
 /// What the caller is in a team: in its own, its role; in any, an owner if it manages the
@@ -123,18 +128,27 @@ pub async fn change(
     let work = async |session: &Session| {
         let before = lock(session, team).await?;
         check(&before, expected)?;
-        let Change { name, default_time_zone, retention_ms } = change;
-        let settings = &before.settings;
-        let settings = Settings {
-            default_time_zone: default_time_zone.unwrap_or(settings.default_time_zone.clone()),
-            retention_ms: retention_ms.unwrap_or(settings.retention_ms),
-            ..settings.clone()
-        };
-        let name = name.unwrap_or_else(|| before.name.clone());
-        let new = TeamRecord { name, settings, ..before.clone() };
+        let new = change.apply(&before);
         put(ctx, session, who, ("change", None), (&before, new)).await
     };
-    whole(ctx, work).await
+    let changed = whole(ctx, work).await?;
+    ctx.access.forget_settings(team);
+    Ok(changed)
+}
+
+impl Change {
+    fn apply(self, before: &TeamRecord) -> TeamRecord {
+        let known = before.settings.clone();
+        let settings = Settings {
+            default_time_zone: self.default_time_zone.unwrap_or(known.default_time_zone),
+            retention_ms: self.retention_ms.unwrap_or(known.retention_ms),
+            redact: self.redact.unwrap_or(known.redact),
+            viewers_see_payloads: self.viewers_see_payloads.unwrap_or(known.viewers_see_payloads),
+            ..known
+        };
+        let name = self.name.unwrap_or_else(|| before.name.clone());
+        TeamRecord { name, settings, ..before.clone() }
+    }
 }
 
 /// Suspends a team for a reason, or lifts that (no reason). Its callers are refused at once by this

@@ -29,6 +29,7 @@ const ACTS: &[(Act, &[&str])] = &[
             "listMembers",
             "getMember",
             "verifyCall",
+            "listTargets",
         ],
     ),
     (

@@ -9,9 +9,11 @@ use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
 use super::{Reply, kept, reply};
 use crate::domain::id::JobId;
 use crate::domain::job::Job;
+use crate::domain::redact::Veil;
 use crate::domain::state::State;
 use crate::engine::jobs::{self, Batch, Filter, Item};
 use crate::engine::once::Kept;
+use crate::engine::privacy::veil;
 use crate::engine::register::Registered;
 use crate::engine::{Ctx, Error};
 use crate::wire::Page;
@@ -39,7 +41,8 @@ use crate::wire::request::{JobRequest, read_job};
 pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
     let new = read_job(body.json()?, "#", caller.ctx.limits.max_payload)?;
     let key = caller.key(body.bytes())?;
-    let show = |made: &Registered| show_registered(&caller.ctx, made);
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let show = |made: &Registered| show_registered(&caller.ctx, made, &veil);
     Ok(reply(jobs::create(&caller.ctx, &caller.who, key.as_ref(), new, show).await?))
 }
 
@@ -62,7 +65,8 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
     let key = caller.key(body.bytes())?;
     // The request itself was counted as one write; it is as many as it has jobs.
     caller.ctx.quotas.owe(&caller.ctx, &caller.who.team, items.len().saturating_sub(1)).await?;
-    let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items));
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items, &veil));
     let batch = (mode, items);
     Ok(reply(jobs::create_batch(&caller.ctx, &caller.who, key.as_ref(), batch, show).await?))
 }
@@ -82,7 +86,7 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
 #[get("/v1/jobs/{id}")]
 pub(super) async fn get_job(caller: Caller, id: web::Path<String>) -> Reply {
     let job = jobs::get(&caller.ctx, &caller.who, job_id(&id)?).await?;
-    Ok(show_job(&caller.ctx, &job))
+    Ok(show_job(&caller.ctx, &job, &veil(&caller.ctx, &caller.who).await?))
 }
 
 /// The filters of a list of jobs; all must hold.
@@ -139,8 +143,8 @@ pub(super) async fn list_jobs(caller: Caller) -> Reply {
     let page = (list.place()?, list.limit);
     let (found, more) = jobs::list(&caller.ctx, &caller.who, &filter, page).await?;
     let last = found.last().filter(|_| more).map(|job| job.id.to_string());
-    let now = caller.ctx.clock.now();
-    Ok(list.page(found.iter().map(|job| JobView::new(job, now)).collect(), last))
+    let (now, veil) = (caller.ctx.clock.now(), veil(&caller.ctx, &caller.who).await?);
+    Ok(list.page(found.iter().map(|job| JobView::new(job, now, &veil)).collect(), last))
 }
 
 fn read_parameter(filter: &mut Filter, key: &str, value: &str) -> Result<bool, String> {
@@ -178,27 +182,28 @@ pub(super) fn job_id(text: &str) -> Result<JobId, Error> {
 }
 
 /// A job with its `ETag`.
-pub(super) fn show_job(ctx: &Ctx, job: &Job) -> HttpResponse {
-    let view = JobView::new(job, ctx.clock.now());
+pub(super) fn show_job(ctx: &Ctx, job: &Job, veil: &Veil) -> HttpResponse {
+    let view = JobView::new(job, ctx.clock.now(), veil);
     HttpResponse::Ok().insert_header(("ETag", job.etag())).json(view)
 }
 
-fn show_registered(ctx: &Ctx, made: &Registered) -> Kept {
+fn show_registered(ctx: &Ctx, made: &Registered, veil: &Veil) -> Kept {
     let (status, job) = match made {
         Registered::New(job) => (201, job),
         Registered::Existing(job) => (200, job),
     };
-    let view = JobView::new(job, ctx.clock.now());
+    let view = JobView::new(job, ctx.clock.now(), veil);
     let location = format!("/v1/jobs/{}", job.id);
     Kept { deduplicated: status == 200, ..kept(status, Some(location), &view) }
 }
 
-fn show_batch(ctx: &Ctx, items: &[Item]) -> BatchAnswer {
+fn show_batch(ctx: &Ctx, items: &[Item], veil: &Veil) -> BatchAnswer {
     let now = ctx.clock.now();
     let bare = |status| BatchItem { status, job: None, existing_id: None, errors: Vec::new() };
     let brief = |job: &Job| {
-        let mut view = JobView::new(job, now);
+        let mut view = JobView::new(job, now, veil);
         (view.payload, view.payload_base64) = (None, None);
+        view.withheld.retain(|name| *name != "payload");
         Some(view)
     };
     let show = |item: &Item| match item {

@@ -29,6 +29,7 @@ pub mod runs;
 pub mod schedules;
 mod server;
 pub mod signing;
+pub mod targets;
 pub mod teams;
 mod watch;
 
@@ -73,6 +74,7 @@ fn operations(cfg: &mut ServiceConfig<'_>) {
         .service(queues::put_queue)
         .service(queues::pause_queue)
         .service(queues::resume_queue)
+        .service(targets::list_targets)
         .service(docs::get_version);
     schedule_operations(cfg);
     access_operations(cfg);

@@ -8,6 +8,7 @@ use super::openapi::{BodyRefusals, Conflict, KeyReused, Missing, Refusals};
 use super::{Reply, kept, reply};
 use crate::domain::job::Job;
 use crate::engine::moves::{self, Change};
+use crate::engine::privacy::veil;
 use crate::wire::job::JobView;
 use crate::wire::problem::ProblemView;
 use crate::wire::request::{JobPatch, read_patch};
@@ -47,8 +48,9 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
             payload: patched.payload,
         })
     };
+    let veil = veil(&caller.ctx, &caller.who).await?;
     let job = moves::change(&caller.ctx, &caller.who, id, expected.as_deref(), apply).await?;
-    Ok(show_job(&caller.ctx, &job))
+    Ok(show_job(&caller.ctx, &job, &veil))
 }
 
 /// Cancel a job
@@ -70,7 +72,8 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
 #[post("/v1/jobs/{id}/cancel")]
 pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
-    let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now()));
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now(), &veil));
     Ok(reply(moves::cancel(&caller.ctx, &caller.who, key.as_ref(), id, show).await?))
 }
 
@@ -91,7 +94,8 @@ pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
 #[post("/v1/jobs/{id}/run-now")]
 pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
-    let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now()));
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now(), &veil));
     Ok(reply(moves::run_now(&caller.ctx, &caller.who, key.as_ref(), id, show).await?))
 }
 
@@ -114,9 +118,10 @@ pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply 
 #[post("/v1/jobs/{id}/rerun")]
 pub(super) async fn rerun_job(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
+    let veil = veil(&caller.ctx, &caller.who).await?;
     let show = |job: &Job| {
         let location = format!("/v1/jobs/{}", job.id);
-        kept(201, Some(location), &JobView::new(job, caller.ctx.clock.now()))
+        kept(201, Some(location), &JobView::new(job, caller.ctx.clock.now(), &veil))
     };
     Ok(reply(moves::rerun(&caller.ctx, &caller.who, key.as_ref(), id, show).await?))
 }

@@ -9,6 +9,7 @@ use super::jobs::job_id;
 use super::list::List;
 use super::openapi::{Missing, Refusals};
 use crate::domain::id::RunId;
+use crate::engine::privacy::veil;
 use crate::engine::{Error, journal};
 use crate::wire::Page;
 use crate::wire::log::{EventList, EventView};
@@ -48,7 +49,8 @@ pub(super) async fn list_runs(caller: Caller, id: web::Path<String>) -> Reply {
     let page = (list.place()?, list.limit);
     let (runs, more) = journal::runs(&caller.ctx, &caller.who, id, page).await?;
     let last = runs.last().filter(|_| more).map(|run| run.id.fence.to_string());
-    Ok(list.page(runs.iter().map(RunView::from).collect(), last))
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    Ok(list.page(runs.iter().map(|run| RunView::new(run, &veil)).collect(), last))
 }
 
 /// Read a job's log
@@ -74,7 +76,8 @@ pub(super) async fn list_events(caller: Caller, id: web::Path<String>) -> Reply 
 #[get("/v1/runs/{id}")]
 pub(super) async fn get_run(caller: Caller, id: web::Path<String>) -> Reply {
     let run = journal::run(&caller.ctx, &caller.who, run_id(&id)?).await?;
-    Ok(HttpResponse::Ok().json(RunView::from(&run)))
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    Ok(HttpResponse::Ok().json(RunView::new(&run, &veil)))
 }
 
 /// The run of a path; a text that is no id is an id of nothing.

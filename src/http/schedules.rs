@@ -8,9 +8,10 @@ use super::list::{List, read_text};
 use super::openapi::{BadParameter, BodyRefusals, Conflict, Missing, Refusals, Stale};
 use super::{Reply, kept, reply};
 use crate::domain::invalid::Invalid;
+use crate::domain::redact::Veil;
 use crate::domain::schedule::doc::{is_plain_name, is_schedule_name};
 use crate::domain::schedule::record::{Schedule, ScheduleState};
-use crate::engine::once::Kept;
+use crate::engine::privacy::veil;
 use crate::engine::schedules::{self, Filter, Ident, Put};
 use crate::engine::{Ctx, Error};
 use crate::wire::Page;
@@ -37,10 +38,12 @@ use crate::wire::schedule::view::ScheduleView;
 )]
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, None))?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, None))?;
     let key = caller.key(body.bytes())?;
+    let veil = veil(&caller.ctx, &caller.who).await?;
     let show = |made: &Schedule| {
-        kept(201, Some(format!("/v1/schedules/{}", made.id)), &ScheduleView::from(made))
+        kept(201, Some(format!("/v1/schedules/{}", made.id)), &ScheduleView::new(made, &veil))
     };
     Ok(reply(schedules::create(&caller.ctx, &caller.who, key.as_ref(), draft, show).await?))
 }
@@ -82,7 +85,7 @@ pub(super) async fn list_schedules(caller: Caller) -> Reply {
     let page = (list.place()?, list.limit);
     let (found, more) = schedules::list(&caller.ctx, &caller.who, &filter, page).await?;
     let last = found.last().filter(|_| more).map(|schedule| schedule.id.to_string());
-    let view = |schedule: &Schedule| ScheduleView::from(schedule).brief();
+    let view = |schedule: &Schedule| ScheduleView::new(schedule, &Veil::lifted()).brief();
     Ok(list.page(found.iter().map(view).collect(), last))
 }
 
@@ -114,7 +117,7 @@ fn read_filter(filter: &mut Filter, key: &str, value: &str) -> Result<bool, Stri
 #[get("/v1/schedules/{schedule}")]
 pub(super) async fn get_schedule(caller: Caller, schedule: web::Path<String>) -> Reply {
     let found = schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
-    Ok(show(HttpResponse::Ok(), &found))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
 }
 
 /// Create or change a schedule by name
@@ -149,19 +152,21 @@ pub(super) async fn put_schedule(caller: Caller, schedule: web::Path<String>, bo
     if !is_schedule_name(&schedule) {
         return Err(Invalid::one("#/path/schedule", "out-of-range", NAME_RULE).into());
     }
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, Some(&schedule)))?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, Some(&schedule)))?;
     let exact = condition.as_deref().filter(|etag| *etag != "*");
     if condition.is_some() && exact.is_none() {
         schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
     }
+    let veil = veil(&caller.ctx, &caller.who).await?;
     let (found, put) = schedules::put(&caller.ctx, &caller.who, exact, draft).await?;
     Ok(match put {
         Put::Created => {
             let mut created = HttpResponse::Created();
             created.insert_header(("Location", format!("/v1/schedules/{}", found.id)));
-            show(created, &found)
+            show(created, &found, &veil)
         }
-        Put::Changed | Put::Same => show(HttpResponse::Ok(), &found),
+        Put::Changed | Put::Same => show(HttpResponse::Ok(), &found, &veil),
     })
 }
 
@@ -192,11 +197,12 @@ pub(super) async fn change_schedule(
 ) -> Reply {
     let expected = caller.condition()?;
     let patch = body.json()?;
-    let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, None));
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, &zone, None));
     let apply = |found: &Schedule| Ok(read_patch(patch, found, terms)?);
     let (ctx, who) = (&caller.ctx, &caller.who);
     let found = schedules::change(ctx, who, &ident, expected.as_deref(), apply).await?;
-    Ok(show(HttpResponse::Ok(), &found))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
 }
 
 /// Delete a schedule
@@ -241,6 +247,8 @@ pub(super) async fn pause_schedule(
     let reason = read_pause(body.json()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let pause = (&ident, reason.as_str());
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::pause(&caller.ctx, &caller.who, key.as_ref(), pause, keep).await?))
 }
 
@@ -269,6 +277,8 @@ pub(super) async fn resume_schedule(
     let catch_up = read_resume(body.json_or_empty()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let resume = (&ident, catch_up);
+    let veil = veil(&caller.ctx, &caller.who).await?;
+    let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::resume(&caller.ctx, &caller.who, key.as_ref(), resume, keep).await?))
 }
 
@@ -281,16 +291,15 @@ pub(super) fn ident(text: &str) -> Result<Ident, Error> {
     }
 }
 
-fn terms<'a>(ctx: &'a Ctx, name: Option<&'a str>) -> Terms<'a> {
-    let limits = &ctx.limits;
-    Terms { max_payload: limits.max_payload, time_zone: &limits.default_time_zone, name }
+fn terms<'a>(ctx: &Ctx, time_zone: &'a str, name: Option<&'a str>) -> Terms<'a> {
+    Terms { max_payload: ctx.limits.max_payload, time_zone, name }
 }
 
 /// A schedule with its `ETag`.
-fn show(mut reply: actix_web::HttpResponseBuilder, schedule: &Schedule) -> HttpResponse {
-    reply.insert_header(("ETag", schedule.etag())).json(ScheduleView::from(schedule))
-}
-
-fn keep(schedule: &Schedule) -> Kept {
-    kept(200, None, &ScheduleView::from(schedule))
+fn show(
+    mut reply: actix_web::HttpResponseBuilder,
+    schedule: &Schedule,
+    veil: &Veil,
+) -> HttpResponse {
+    reply.insert_header(("ETag", schedule.etag())).json(ScheduleView::new(schedule, veil))
 }

@@ -119,6 +119,8 @@ pub(super) async fn change_team(caller: Caller, team: web::Path<String>, body: B
         name: read.name,
         default_time_zone: read.default_time_zone,
         retention_ms: read.retention_ms,
+        redact: read.redact,
+        viewers_see_payloads: read.viewers_see_payloads,
     };
     let (ctx, who) = (&caller.ctx, &caller.who);
     Ok(show(&teams::change(ctx, who, &team, condition.as_deref(), change).await?))

@@ -10,7 +10,6 @@ use uuid::Uuid;
 use super::{Call, Error, Session, Store, claimed, sql};
 use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
-use crate::domain::job::NewJob;
 use crate::domain::principal::Team;
 use crate::domain::run::Progress;
 use crate::domain::state::State;
@@ -91,40 +90,6 @@ pub struct Return {
     pub run: RunId,
     /// When its job comes due again and why not at once; none: as before.
     pub later: Option<(DateTime<Utc>, Deferral)>,
-}
-
-/// Adds PENDING and WAITING jobs to one shard; returns those that no unique key kept out.
-pub async fn insert(
-    session: &Session,
-    shard: Shard,
-    jobs: &[(JobId, &Team, &NewJob, DateTime<Utc>)],
-    now: DateTime<Utc>,
-) -> Result<Vec<JobId>, Error> {
-    let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.uuid()).collect();
-    let teams: Vec<&str> = jobs.iter().map(|(_, team, ..)| team.as_str()).collect();
-    let queues: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.queue.as_str()).collect();
-    let priorities: Vec<i16> = jobs.iter().map(|(_, _, new, _)| new.priority).collect();
-    let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
-    let deadlines: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.start_deadline).collect();
-    let keys: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.unique_key.as_deref()).collect();
-    let states: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.first_state().as_str()).collect();
-    let schedules: Vec<_> =
-        jobs.iter().map(|(_, _, new, _)| new.fire.map(|fire| fire.schedule.uuid())).collect();
-    let params: super::Params<'_> = &[
-        &shard.0,
-        &ids,
-        &teams,
-        &queues,
-        &priorities,
-        &dues,
-        &deadlines,
-        &now,
-        &keys,
-        &states,
-        &schedules,
-    ];
-    let rows = session.query(sql!("live/insert"), params).await?;
-    rows.iter().map(|row| Ok(JobId::from_uuid(row.try_get("job_id")?))).collect()
 }
 
 /// The unfinished jobs of a team that have these unique keys.

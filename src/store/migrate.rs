@@ -49,6 +49,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "quotas",
         text: include_str!("../../migrations/0007_quotas.sql"),
     },
+    Migration {
+        version: 8,
+        name: "targets",
+        text: include_str!("../../migrations/0008_targets.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

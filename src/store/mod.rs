@@ -13,6 +13,7 @@ pub mod claimed;
 pub mod clock;
 pub mod connect;
 pub mod done;
+pub mod entries;
 pub mod error;
 pub mod events;
 pub mod fires;
@@ -34,6 +35,7 @@ pub mod sessions;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod tries;
@@ -217,23 +219,31 @@ impl Session {
         calls: &[Call<'_>],
     ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
         let Some(object) = self.object() else { return Ok(Vec::new()) };
+        // Whether a statement has failed already, because its parameters cannot be encoded: it was never
+        // sent, and the COMMIT of the others must not be sent either.
+        let failed = AtomicBool::new(false);
         let begin = async {
             match bounds {
                 Bounds::Begin | Bounds::Whole => object.batch_execute("BEGIN").await,
                 Bounds::Commit | Bounds::Inside => Ok(()),
             }
         };
+        let run = async |(ready, call): (&Prepared, &Call<'_>)| {
+            let answer = object.query(ready, call.params).await;
+            failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+            answer
+        };
+        let statements = join_all(prepared.iter().zip(calls).map(run));
         let commit = async {
             match bounds {
+                Bounds::Commit | Bounds::Whole if failed.load(Ordering::Relaxed) => Ok(()),
                 Bounds::Commit | Bounds::Whole => object.batch_execute("COMMIT").await,
                 Bounds::Begin | Bounds::Inside => Ok(()),
             }
         };
-        let statements =
-            prepared.iter().zip(calls).map(|(ready, call)| object.query(ready, call.params));
-        // Polled in this order, so sent in this order. A failed statement turns the COMMIT that
-        // follows it into a rollback.
-        let (began, answers, committed) = futures_util::join!(begin, join_all(statements), commit);
+        // Polled in this order, so sent in this order. A statement that fails in the server turns the
+        // COMMIT that follows it into a rollback.
+        let (began, answers, committed) = futures_util::join!(begin, statements, commit);
         began?;
         let answers = answers.into_iter().collect::<Result<_, _>>()?;
         committed?;

@@ -36,6 +36,8 @@ pub const SCHEDULE_FIRES: &str = "axle_schedule_fires_total";
 pub const SCHEDULE_FIRE_LAG: &str = "axle_schedule_fire_lag_seconds";
 /// Breakers of targets that are not closed, in this process. Label `state`: `open`, `half_open`.
 pub const BREAKERS: &str = "axle_target_breakers";
+/// Targets that this process holds calls back from, because of their breaker or their ceiling.
+pub const TARGET_THROTTLED: &str = "axle_target_throttled";
 /// Times that a breaker opened, or opened again.
 pub const BREAKERS_OPENED: &str = "axle_target_breakers_opened_total";
 /// Claimed jobs given back because of their target. Label `reason`.
@@ -102,6 +104,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (SCHEDULE_FIRES, Counter, "What became of fire times of schedules"),
     (SCHEDULE_FIRE_LAG, Histogram(LAG), "From a nominal fire time to its job"),
     (BREAKERS, Gauge, "Breakers of targets that are not closed"),
+    (TARGET_THROTTLED, Gauge, "Targets that this process holds calls back from"),
     (BREAKERS_OPENED, Counter, "Times that a breaker of a target opened"),
     (RUNS_DEFERRED, Counter, "Claimed jobs given back because their target may not be called now"),
     (LEASES_LOST, Counter, "Leases that ran out under a running job"),

@@ -153,6 +153,11 @@ impl<'a> Fields<'a> {
         self.entries.iter().any(|(name, raw)| name == key && raw.get() != "null")
     }
 
+    /// Whether the field is there, be it `null`; it stays to be read.
+    pub fn has_any(&self, key: &str) -> bool {
+        self.entries.iter().any(|(name, _)| name == key)
+    }
+
     /// Takes away a field that does not belong here, with a fault unless it is `null`.
     pub fn refuse(&mut self, key: &str, code: &'static str, detail: &str) {
         if self.has(key) {

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{instant, json};
+use super::{instant, payload, veiled};
 use crate::domain::id::RunId;
 use crate::domain::job::{Completion, Job, Reason, SecretHeader, Target};
 use crate::domain::next_step::next_step;
+use crate::domain::redact::Veil;
 use crate::domain::retry::RetryPolicy;
 use crate::domain::run::{Progress, RunError};
 use crate::domain::state::State;
@@ -99,13 +98,18 @@ pub struct JobView {
     pub queue: String,
     /// What it calls.
     pub target: TargetView,
-    /// The payload, byte for byte, if it came as JSON. Not in lists.
+    /// The payload, byte for byte, if it came as JSON; `secret:` and a short hash stand in place of
+    /// values that the team's settings redact. Not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
     /// The payload in base 64, if it came so. Not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
+    /// What there is and is not shown to you, by the team's settings: `payload`, `result`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub withheld: Vec<&'static str>,
     /// The payload's media type.
     pub content_type: String,
     /// When it was to run first.
@@ -177,20 +181,26 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// The job as seen at `now`.
-    pub fn new(job: &Job, now: DateTime<Utc>) -> Self {
+    /// The job as seen at `now` through `veil`.
+    pub fn new(job: &Job, now: DateTime<Utc>, veil: &Veil) -> Self {
         let (asked, standing, spec) = (&job.asked, &job.standing, &job.asked.spec);
         let running = job.state() == State::Running;
-        let shown = asked.payload.as_ref().filter(|bytes| !bytes.is_empty());
         let last = standing.last.as_ref();
+        let mut withheld = Vec::new();
+        let shown = asked.payload.as_deref().filter(|bytes| !bytes.is_empty());
+        let (json, base64) =
+            shown.map(|bytes| payload((spec.json, bytes), veil, &mut withheld)).unwrap_or_default();
+        let result = last.and_then(|last| last.result.as_deref());
+        let result = result.and_then(|result| veiled(result, veil, ("result", &mut withheld)));
         Self {
             id: job.id.to_string(),
             team: job.team.as_str().to_owned(),
             name: asked.name.clone(),
             queue: asked.queue.clone(),
             target: TargetView::from(&spec.target),
-            payload: shown.filter(|_| spec.json).and_then(|bytes| json(bytes)),
-            payload_base64: shown.filter(|_| !spec.json).map(|bytes| STANDARD.encode(bytes)),
+            payload: json,
+            payload_base64: base64,
+            withheld,
             content_type: spec.content_type.clone(),
             due_at: instant(asked.due_at),
             priority: asked.priority,
@@ -219,7 +229,7 @@ impl JobView {
             schedule_id: asked.schedule_id.map(|id| id.to_string()),
             fire_at: asked.fire_at.map(instant),
             last_error: last.and_then(|last| last.error.as_ref()).map(ErrorView::from),
-            result: last.and_then(|last| last.result.as_deref()).and_then(json),
+            result,
             progress: standing.progress.as_ref().map(ProgressView::from),
             version: asked.version,
             next_step: next_step(job, now),

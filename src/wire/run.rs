@@ -1,5 +1,6 @@
 //! A run as read back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -9,7 +10,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::job::{ErrorView, ProgressView};
-use super::{instant, json};
+use super::{instant, veiled};
+use crate::domain::redact::Veil;
 use crate::domain::run::{Response, Run};
 
 /// What a target answered.
@@ -17,7 +19,8 @@ use crate::domain::run::{Response, Run};
 pub struct ResponseView {
     /// Its headers, by name.
     pub headers: BTreeMap<String, String>,
-    /// The first 64 KiB of its body, if they are UTF-8.
+    /// The first 64 KiB of its body, if they are UTF-8; values that the team's settings redact are
+    /// masked, as in payloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The first 64 KiB of its body in base 64, if they are not.
@@ -75,12 +78,22 @@ pub struct RunView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub result: Option<Box<RawValue>>,
+    /// What there is and is not shown to you, by the team's settings: `result`, `response.body`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub withheld: Vec<&'static str>,
     /// What the target last reported.
     pub progress: Option<ProgressView>,
 }
 
-impl From<&Run> for RunView {
-    fn from(run: &Run) -> Self {
+impl RunView {
+    /// The run as seen through `veil`.
+    pub fn new(run: &Run, veil: &Veil) -> Self {
+        let mut withheld = Vec::new();
+        let result = run.result.as_deref();
+        let result = result.and_then(|result| veiled(result, veil, ("result", &mut withheld)));
+        let response = run.response.as_ref();
+        let response = response.map(|response| ResponseView::new(response, veil, &mut withheld));
         Self {
             id: run.id.to_string(),
             job_id: run.id.job.to_string(),
@@ -97,21 +110,32 @@ impl From<&Run> for RunView {
             retry_at: run.retry_at.map(instant),
             http_status: run.http_status,
             error: run.error.as_ref().map(ErrorView::from),
-            response: run.response.as_ref().map(ResponseView::from),
-            result: run.result.as_deref().and_then(json),
+            response,
+            result,
+            withheld,
             progress: run.progress.as_ref().map(ProgressView::from),
         }
     }
 }
 
-impl From<&Response> for ResponseView {
-    fn from(response: &Response) -> Self {
+impl ResponseView {
+    fn new(response: &Response, veil: &Veil, withheld: &mut Vec<&'static str>) -> Self {
+        let body = response.body.as_ref();
+        // What is no JSON, or not the whole of it, cannot be looked into: then all of it may be meant.
+        let seen = if body.is_empty() {
+            Some(Cow::Borrowed(body))
+        } else {
+            veil.bytes(body).map(Cow::Borrowed).or_else(|| veil.json(body))
+        };
+        if seen.is_none() {
+            withheld.push("response.body");
+        }
         // A cut may have fallen inside a character: then the whole of it is shown in base 64.
-        let text = std::str::from_utf8(&response.body).ok().map(str::to_owned);
-        let encoded = text.is_none().then(|| STANDARD.encode(&response.body));
+        let text = seen.as_deref().and_then(|seen| std::str::from_utf8(seen).ok());
+        let encoded = seen.as_deref().filter(|_| text.is_none()).map(|seen| STANDARD.encode(seen));
         Self {
             headers: response.headers.clone(),
-            body: text,
+            body: text.map(str::to_owned),
             body_base64: encoded,
             truncated: response.truncated,
         }

@@ -10,8 +10,10 @@ use super::key::{read_name, roles};
 use super::quota::LimitsView;
 use crate::domain::check::YEAR_MS;
 use crate::domain::invalid::Invalid;
+use crate::domain::json_path::{JsonPath, PATH_MAX_CHARS};
 use crate::domain::person::{Email, Invitation, Member};
 use crate::domain::principal::{Role, Team};
+use crate::domain::redact::PATHS_MAX;
 use crate::domain::schedule::zone::zone;
 use crate::domain::team::TeamRecord;
 
@@ -46,14 +48,19 @@ pub struct TeamView {
     pub created_at: Option<String>,
 }
 
-/// What a team has settled for itself. It is kept, and not yet applied.
+/// What a team has settled for itself. `retention_ms` is kept, and not yet applied.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SettingsView {
-    /// The IANA name of the zone of a schedule that names none; the installation's if null.
+    /// The IANA name of the zone that a new schedule has which names none; the installation's if null.
     #[schema(example = "Europe/Berlin")]
     pub default_time_zone: Option<String>,
     /// How long finished jobs are kept; the installation's if null.
     pub retention_ms: Option<u64>,
+    /// Paths to values of payloads, callback results and answers that are shown as masks.
+    #[schema(example = json!(["$.card.number", "$..password"]))]
+    pub redact: Vec<String>,
+    /// Whether viewers are shown payloads, callback results and answers.
+    pub viewers_see_payloads: bool,
 }
 
 impl From<&TeamRecord> for TeamView {
@@ -67,6 +74,8 @@ impl From<&TeamRecord> for TeamView {
             settings: SettingsView {
                 default_time_zone: team.settings.default_time_zone.clone(),
                 retention_ms: team.settings.retention_ms,
+                redact: team.settings.redact.iter().map(JsonPath::to_string).collect(),
+                viewers_see_payloads: team.settings.viewers_see_payloads.unwrap_or(true),
             },
             quotas: LimitsView::from(&team.settings.quotas),
             version: team.version,
@@ -110,6 +119,15 @@ pub struct SettingsPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 86_400_000_u64)]
     pub retention_ms: Option<u64>,
+    /// Up to 50 paths: `$` and steps `.name`, `['name']`, `..name`, `[0]`, `.*`, `[*]`, as in RFC 9535.
+    /// They replace those that were there; null or `[]` takes all away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 50, example = json!(["$.card.number", "$.items[*].token", "$..password"]))]
+    pub redact: Option<Vec<String>>,
+    /// True if null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(default = true)]
+    pub viewers_see_payloads: Option<bool>,
 }
 
 /// What a patch of a team says: an inner none takes a setting back.
@@ -121,6 +139,10 @@ pub struct TeamChange {
     pub default_time_zone: Option<Option<String>>,
     /// The retention, in milliseconds.
     pub retention_ms: Option<Option<u64>>,
+    /// The paths that are redacted, all of them.
+    pub redact: Option<Vec<JsonPath>>,
+    /// Whether viewers see payloads.
+    pub viewers_see_payloads: Option<Option<bool>>,
 }
 
 /// A member of a team.
@@ -240,6 +262,13 @@ pub fn read_team_patch(raw: &RawValue) -> Result<TeamChange, Invalid> {
         if let Some(value) = settings.raw("retention_ms") {
             change.retention_ms = Some(read_retention(&mut settings, value));
         }
+        if settings.has_any("redact") {
+            change.redact = Some(read_redact(&mut settings));
+        }
+        if settings.has_any("viewers_see_payloads") {
+            change.viewers_see_payloads =
+                Some(settings.get("viewers_see_payloads", "true, false, or null"));
+        }
         fields.add(settings.finish());
     }
     fields.finish().into_result(change)
@@ -266,6 +295,24 @@ fn read_retention(settings: &mut Fields<'_>, raw: &RawValue) -> Option<u64> {
         settings.fault("retention_ms", "out-of-range", detail);
     }
     value
+}
+
+fn read_redact(settings: &mut Fields<'_>) -> Vec<JsonPath> {
+    let expected =
+        format!("a path of at most {PATH_MAX_CHARS} characters, such as \"$.card.number\"");
+    let texts: Vec<String> = settings.list("redact", &expected, PATHS_MAX).unwrap_or_default();
+    let mut paths: Vec<JsonPath> = Vec::with_capacity(texts.len());
+    for (n, text) in texts.iter().enumerate() {
+        let at = format!("{}/{n}", settings.at("redact"));
+        match text.parse() {
+            Ok(path) if paths.contains(&path) => {
+                settings.add(Invalid::one(at, "duplicate-item", "is named twice; name it once"));
+            }
+            Ok(path) => paths.push(path),
+            Err(bad) => settings.add(Invalid::one(at, "malformed", bad.to_string())),
+        }
+    }
+    paths
 }
 
 /// Reads a role.

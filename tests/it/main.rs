@@ -23,6 +23,7 @@ mod dev;
 #[cfg(test)]
 mod fairness;
 #[cfg(test)]
+mod group;
 mod guard;
 #[cfg(test)]
 mod idempotency;
@@ -52,3 +53,5 @@ mod state;
 mod support;
 #[cfg(test)]
 mod target_self;
+#[cfg(test)]
+mod targets;

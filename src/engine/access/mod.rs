@@ -4,6 +4,7 @@
 
 mod revoked;
 mod ring;
+mod settings;
 mod suspended;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::login::session::Ended;
 use super::{Ctx, Error, Refusal};
 use crate::domain::key::{KEY_PREFIX, KeyId};
 use crate::domain::principal::{Act, Principal, Team};
+use crate::domain::team::Settings;
 use crate::store::{invitations, sessions, tries};
 use revoked::Revoked;
 use ring::Ring;
@@ -34,6 +36,7 @@ struct Kept {
     keys: Ring,
     revoked: Revoked,
     suspended: Suspended,
+    settings: settings::Known,
     turns: Turns,
     signer: Option<Signer>,
 }
@@ -96,6 +99,16 @@ impl Access {
     /// Refuses a token of a team from now on, in this process.
     pub(super) fn refuse(&self, team: &Team, jti: &str) {
         self.0.revoked.add(team, jti);
+    }
+
+    /// What a team has settled, as it was at most half a second ago.
+    pub(super) async fn settings(&self, ctx: &Ctx, team: &Team) -> Result<Arc<Settings>, Error> {
+        self.0.settings.of(ctx, team).await
+    }
+
+    /// Asks the database for a team's settings at their next use.
+    pub(super) fn forget_settings(&self, team: &Team) {
+        self.0.settings.forget(team);
     }
 
     /// Asks the database for a key at its next use.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::audit::{self, Deed, show};
 use super::error::allow;
 use super::once::{Answer, Key, once};
-use super::{Ctx, Error, place, random, secrets};
+use super::{Ctx, Error, place, privacy, random, secrets};
 use crate::domain::id::{ScheduleId, Shard};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::{CalendarDoc, Draft, ScheduleDoc};
@@ -79,7 +79,7 @@ pub async fn create(
     render: impl Fn(&Schedule) -> Kept,
 ) -> Result<Answer<Schedule>, Error> {
     allow(who, Act::Write)?;
-    seal(ctx, who, &mut draft, None)?;
+    seal(ctx, who, &mut draft, None).await?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
@@ -107,6 +107,14 @@ pub async fn get(ctx: &Ctx, who: &Principal, ident: &Ident) -> Result<Schedule, 
     allow(who, Act::Read)?;
     let found = schedules::get(&ctx.store, ident.shard(ctx, who), &who.team, ident.which()).await?;
     found.ok_or(MISSING)
+}
+
+/// The zone of a schedule of the caller's team that names none: the team's own default, or the
+/// installation's.
+pub async fn default_time_zone(ctx: &Ctx, who: &Principal) -> Result<String, Error> {
+    let settings = ctx.access.settings(ctx, &who.team).await?;
+    let own = settings.default_time_zone.as_ref();
+    Ok(own.unwrap_or(&ctx.limits.default_time_zone).clone())
 }
 
 /// A page of schedules, newest first, and whether there are more.
@@ -144,13 +152,17 @@ pub async fn preview(
 }
 
 /// Seals the secrets of a draft before anything of it is stored; those that it leaves as they were
-/// are those of `stored`.
-fn seal(
+/// are those of `stored`. A new payload that holds masks is refused.
+async fn seal(
     ctx: &Ctx,
     who: &Principal,
     draft: &mut Draft,
     stored: Option<&Schedule>,
 ) -> Result<(), Error> {
+    if stored.is_none_or(|schedule| schedule.payload != draft.payload) {
+        let veil = privacy::veil(ctx, who).await?;
+        veil.refuse_masks("#/job/payload", &draft.payload).into_result(())?;
+    }
     let stored = stored.map(|schedule| &schedule.doc.job.spec.target);
     let (vault, target) = (ctx.limits.vault.as_deref(), &mut draft.doc.job.spec.target);
     secrets::seal_target(vault, &who.team, target, (stored, "#/job"))

@@ -12,6 +12,7 @@ use super::read::{Terms, read_schedule};
 use super::view::{STANDING, ScheduleView};
 use crate::domain::check::escape;
 use crate::domain::invalid::Invalid;
+use crate::domain::redact::Veil;
 use crate::domain::schedule::doc::Draft;
 use crate::domain::schedule::record::Schedule;
 use crate::wire::fields::Fields;
@@ -21,7 +22,7 @@ use crate::wire::fields::Fields;
 pub fn read_patch(raw: &RawValue, schedule: &Schedule, terms: Terms<'_>) -> Result<Draft, Invalid> {
     Fields::read(raw, "#")?;
     let mut twice = Invalid::default();
-    let merged = to_raw_value(&ScheduleView::from(schedule))
+    let merged = to_raw_value(&ScheduleView::new(schedule, &Veil::lifted()))
         .and_then(|shown| merge(&shown, raw, "#", &mut twice).map(Cow::into_owned))
         .map_err(|error| Invalid::one("#", "malformed", error.to_string()))?;
     match read_schedule(&merged, Terms { name: Some(&schedule.name), ..terms }) {

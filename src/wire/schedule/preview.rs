@@ -26,7 +26,8 @@ const COUNT: usize = 10;
 pub struct PreviewRequest {
     /// When it fires.
     pub spec: SpecRequest,
-    /// An IANA name; the server's `AXLE_DEFAULT_TIME_ZONE` if absent.
+    /// An IANA name; if absent the team's `default_time_zone`, and without one the server's
+    /// `AXLE_DEFAULT_TIME_ZONE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,

@@ -10,6 +10,7 @@ use crate::domain::check::{YEAR_MS, check_instant};
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Completion, Spec, Target};
 use crate::domain::queue::DEFAULT_QUEUE;
+use crate::domain::redact::MASKED_VALUE;
 use crate::domain::retry::RetryPolicy;
 use crate::domain::schedule::calendar::CALENDAR_LIMIT;
 use crate::domain::schedule::doc::{
@@ -223,6 +224,9 @@ const NOT_OF_A_SCHEDULE: [(&str, &str); 5] = [
     ("on_duplicate", "no two jobs of a schedule have the same fire time; leave it out"),
 ];
 
+const WITHHELD: &str = "whoever read this was not shown the payload; give the payload itself and leave \
+                        this out, or PATCH what is to change";
+
 fn read_job(fields: &mut Fields<'_>, job: &mut JobDoc, max_payload: usize) -> Bytes {
     let Some(mut inner) = fields.object("job") else {
         fields.missing("job", "a schedule needs a job: {\"target\": {\"url\": \"https://…\"}}");
@@ -231,6 +235,7 @@ fn read_job(fields: &mut Fields<'_>, job: &mut JobDoc, max_payload: usize) -> By
     for (field, why) in NOT_OF_A_SCHEDULE {
         inner.refuse(field, "excluded", why);
     }
+    inner.refuse("withheld", MASKED_VALUE, WITHHELD);
     let new = read_common(&mut inner);
     let start_within_ms = inner.get("start_within_ms", MILLIS);
     let mut faults = new.check("#/job", max_payload);

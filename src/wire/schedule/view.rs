@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,12 +10,13 @@ use utoipa::ToSchema;
 use super::request::SpecRequest;
 use super::words::{CATCH_UPS, GAPS, OVERLAPS, PASSES, SHIFTS, word};
 use crate::domain::job::Completion;
+use crate::domain::redact::Veil;
 use crate::domain::schedule::doc::{CalendarDoc, ScheduleDoc};
 use crate::domain::schedule::record::{Schedule, ScheduleState};
 use crate::domain::schedule::timetable::Timetable;
 use crate::domain::schedule::zone::TZDATA_VERSION;
 use crate::wire::job::{RetryView, TargetView};
-use crate::wire::{instant, json};
+use crate::wire::{instant, payload};
 
 /// Which fires are made up for after an outage.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,13 +38,18 @@ pub struct ScheduleJobView {
     pub queue: String,
     /// What it calls.
     pub target: TargetView,
-    /// The payload, byte for byte, if it came as JSON. Not in lists.
+    /// The payload, byte for byte, if it came as JSON; `secret:` and a short hash stand in place of
+    /// values that the team's settings redact. Not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
     /// The payload in base 64, if it came so. Not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
+    /// What there is and is not shown to you, by the team's settings: `payload`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub withheld: Vec<&'static str>,
     /// The payload's media type.
     pub content_type: String,
     /// 0 (lowest) to 9.
@@ -162,8 +166,9 @@ pub(super) const STANDING: [&str; 14] = [
     "updated_at",
 ];
 
-impl From<&Schedule> for ScheduleView {
-    fn from(schedule: &Schedule) -> Self {
+impl ScheduleView {
+    /// The schedule as seen through `veil`.
+    pub fn new(schedule: &Schedule, veil: &Veil) -> Self {
         let doc = &schedule.doc;
         let times = timetable(doc);
         let local = |at: DateTime<Utc>| {
@@ -175,7 +180,7 @@ impl From<&Schedule> for ScheduleView {
             name: schedule.name.clone(),
             spec: SpecRequest::from(&doc.rule),
             time_zone: doc.time_zone.clone(),
-            job: job_view(schedule),
+            job: job_view(schedule, veil),
             overlap: word(&OVERLAPS, &doc.overlap),
             catch_up: CatchUpView {
                 policy: word(&CATCH_UPS, &doc.catch_up),
@@ -206,13 +211,12 @@ impl From<&Schedule> for ScheduleView {
             updated_at: instant(schedule.updated_at),
         }
     }
-}
 
-impl ScheduleView {
     /// The same without the payload, for lists.
     #[must_use]
     pub fn brief(mut self) -> Self {
         (self.job.payload, self.job.payload_base64) = (None, None);
+        self.job.withheld.clear();
         self
     }
 }
@@ -224,16 +228,20 @@ fn timetable(doc: &ScheduleDoc) -> Option<Timetable> {
     doc.timetable(&calendars).ok()
 }
 
-fn job_view(schedule: &Schedule) -> ScheduleJobView {
+fn job_view(schedule: &Schedule, veil: &Veil) -> ScheduleJobView {
     let (job, spec) = (&schedule.doc.job, &schedule.doc.job.spec);
-    let payload = &schedule.payload;
+    let mut withheld = Vec::new();
+    // Bytes that are no JSON are shown even if there are none: it is what says that they are none.
+    let shown = Some(&schedule.payload).filter(|payload| !(spec.json && payload.is_empty()));
+    let (json, base64) =
+        shown.map(|bytes| payload((spec.json, bytes), veil, &mut withheld)).unwrap_or_default();
     ScheduleJobView {
         name: job.name.clone(),
         queue: job.queue.clone(),
         target: TargetView::from(&spec.target),
-        payload: if spec.json { json(payload) } else { None },
-        // Even if it is empty: it is what says that the payload is no JSON.
-        payload_base64: (!spec.json).then(|| STANDARD.encode(payload)),
+        payload: json,
+        payload_base64: base64,
+        withheld,
         content_type: spec.content_type.clone(),
         priority: job.priority,
         timeout_ms: spec.timeout_ms,

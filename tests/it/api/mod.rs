@@ -20,6 +20,7 @@ mod patch;
 mod payloads;
 mod people;
 mod preview;
+mod privacy;
 mod problems;
 mod queues;
 mod quotas;

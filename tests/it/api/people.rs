@@ -117,12 +117,17 @@ async fn a_team_is_described_changed_and_listed() {
     let settings =
         json!({"settings": {"default_time_zone": "Europe/Berlin", "retention_ms": 86_400_000}});
     let changed = owner.patch("/v1/teams/shop", etag, &settings).await;
-    assert_eq!((changed.status, &changed.json["settings"]), (200, &settings["settings"]));
+    assert_eq!(changed.status, 200, "{}", changed.text);
+    let (shown, asked) = (&changed.json["settings"], &settings["settings"]);
+    for setting in ["default_time_zone", "retention_ms"] {
+        assert_eq!(shown[setting], asked[setting]);
+    }
     let reply = owner.patch("/v1/teams/shop", etag, &json!({"name": "x"})).await;
     assert_eq!((reply.status, reply.code()), (412, "version-conflict"));
     let unset = json!({"settings": {"retention_ms": null}});
     let changed = owner.patch("/v1/teams/shop", "*", &unset).await.json;
-    let expected = json!({"default_time_zone": "Europe/Berlin", "retention_ms": null});
+    let expected = json!({"default_time_zone": "Europe/Berlin", "retention_ms": null,
+                          "redact": [], "viewers_see_payloads": true});
     assert_eq!((&changed["settings"], &changed["name"]), (&expected, &json!("The shop")));
     let odd =
         json!({"settings": {"default_time_zone": "Mars/Base", "retention_ms": 1, "colour": 1}});

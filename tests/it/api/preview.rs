@@ -1,5 +1,6 @@
 //! The preview of schedules: what the rules of time zones make of them, before there is one.
 
+use axle::domain::principal::Role;
 use serde_json::{Value, json};
 
 use super::recipes::schedule;
@@ -142,4 +143,42 @@ async fn a_preview_shows_what_a_schedule_then_does() {
     assert_eq!(fires["expected"], preview["fires"]);
     let version = api.as_nobody().get("/v1/version").await.json;
     assert_eq!(version["tzdata"], made["tzdata"]);
+}
+
+#[tokio::test]
+async fn a_team_has_a_default_zone_of_its_own() {
+    let api = Api::start().await;
+    let (acme, owner) = (api.as_team("acme"), api.as_team("acme").role(Role::Owner));
+    let settle = async |zone: Value| {
+        let body = json!({"settings": {"default_time_zone": zone}});
+        assert_eq!(owner.patch("/v1/teams/acme", "*", &body).await.status, 200);
+    };
+    let put = async || {
+        let reply = acme.put("/v1/schedules/nightly", &schedule(json!({}))).await;
+        reply.json["time_zone"].as_str().unwrap_or(&reply.text).to_owned()
+    };
+    let asked = json!({"spec": {"cron": "30 2 * * *"}});
+    let preview = async || acme.post(PREVIEW, &asked).await.json["description"].clone();
+    assert_eq!((put().await.as_str(), preview().await), ("UTC", json!("at 02:30 every day, UTC")));
+    settle(json!("Europe/Berlin")).await;
+    let body = schedule(json!({"name": "weekly"}));
+    let weekly = acme.post("/v1/schedules", &body).await.json;
+    assert_eq!(weekly["time_zone"], "Europe/Berlin");
+    assert_eq!(weekly["next_fire_local"], "2026-12-01T02:30:00+01:00");
+    assert_eq!(preview().await, "at 02:30 every day, Europe/Berlin");
+    let named = json!({"spec": {"cron": "30 2 * * *"}, "time_zone": "UTC"});
+    let named = acme.post(PREVIEW, &named).await.json;
+    assert_eq!(named["description"], "at 02:30 every day, UTC");
+    let rival = api.as_team("rival").post("/v1/schedules", &body).await.json;
+    assert_eq!(rival["time_zone"], "UTC");
+
+    // A schedule keeps the zone that it got, until it is put again without one.
+    settle(json!("Asia/Tokyo")).await;
+    let changed = acme.patch("/v1/schedules/weekly", "*", &json!({"jitter_ms": 1})).await.json;
+    assert_eq!(changed["time_zone"], "Europe/Berlin");
+    let taken_back = json!({"time_zone": null});
+    let changed = acme.patch("/v1/schedules/weekly", "*", &taken_back).await.json;
+    assert_eq!((&changed["time_zone"], put().await.as_str()), (&json!("Asia/Tokyo"), "Asia/Tokyo"));
+    settle(Value::Null).await;
+    assert_eq!(put().await, "UTC");
 }

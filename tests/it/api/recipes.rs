@@ -82,7 +82,7 @@ pub(super) fn recipe(operation: &Operation) -> Recipe {
             let body = json!({"jobs": [job(Value::Null), job(Value::Null)]});
             acts(Act::Write, Subject::Nothing, Some(body))
         }
-        "listJobs" => reads(Subject::Nothing),
+        "listJobs" | "listTargets" => reads(Subject::Nothing),
         "getJob" => reads(Subject::Waiting),
         "changeJob" => acts(Act::Write, Subject::Waiting, Some(json!({"priority": 7}))),
         "cancelJob" => acts(Act::Write, Subject::Waiting, None),

@@ -21,7 +21,7 @@ use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, quota, sweep};
+use axle::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session, Store};
@@ -95,6 +95,7 @@ impl Engine {
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
             access: Access::new(Some(signer())),
+            group: Group::new(db.store.clone()),
             quotas: quota::Desk::default(),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());

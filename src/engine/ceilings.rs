@@ -36,6 +36,8 @@ struct Known {
     look_at: Option<Instant>,
     /// The last shard that was told of, so that none is always first.
     turn: Option<Shard>,
+    /// The last team that was looked at, for the same reason.
+    last: Option<Team>,
 }
 
 /// How many more runs a team may have.
@@ -51,6 +53,9 @@ const FRESH: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(100);
 /// The same once a run of this puller has ended: it may have been theirs.
 const AFTER_NEWS: Duration = Duration::from_millis(20);
+/// So many teams are looked at together: claims wait meanwhile. If more are full, the next look comes
+/// soon.
+const LOOKED_AT: usize = 16;
 
 impl Ceilings {
     /// The teams that a claim must know of, and how many of their jobs it may take: none of most.
@@ -185,9 +190,14 @@ impl Known {
         if self.look_at.is_none_or(|at| now < at) {
             return Vec::new();
         }
-        let full: Vec<_> = self.full().cloned().collect();
-        let next = now + PERIOD.mul_f64(0.5 + random::unit() / 2.0);
+        let (before, after): (Vec<Team>, Vec<Team>) =
+            self.full().cloned().partition(|team| self.last.as_ref().is_some_and(|l| team <= l));
+        let mut full = [after, before].concat();
+        let period = if full.len() > LOOKED_AT { AFTER_NEWS } else { PERIOD };
+        let next = now + period.mul_f64(0.5 + random::unit() / 2.0);
         self.look_at = (!full.is_empty()).then_some(next);
+        full.truncate(LOOKED_AT);
+        self.last = full.last().cloned();
         full
     }
 
@@ -240,6 +250,19 @@ mod tests {
         assert_eq!(ceilings.known().take_full(now + PERIOD), [team("a")]);
         let rooms = ceilings.rooms();
         assert_eq!(rooms, [(team("a"), 0), (team("b"), 2)]);
+    }
+
+    #[test]
+    fn of_many_full_teams_some_are_looked_at_and_then_the_others() {
+        let mut known = Known::default();
+        for nth in 0..40 {
+            known.note(&team(&format!("team-{nth:02}")), 0);
+        }
+        let mut seen = BTreeSet::new();
+        for sizes in [16, 32, 40] {
+            seen.extend(known.take_full(Instant::now() + PERIOD));
+            assert_eq!(seen.len(), sizes);
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl FromRequest for Caller {
                 }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
             };
-            rate::count(&api.ctx, &who.team, &request).await?;
+            rate::count(&api.ctx, &who, &request).await?;
             who.via.address = client_address(&request);
             who.via.request_id = envelope::id_of(&request);
             let (ctx, require_key) = (api.ctx.clone(), api.require_key);

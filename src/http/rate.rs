@@ -11,7 +11,7 @@ use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, Response, Type};
 
 use super::acts;
 use super::extract::api;
-use crate::domain::principal::{Act, Team};
+use crate::domain::principal::{Act, Principal, Team};
 use crate::domain::quota::Quota;
 use crate::domain::rate::{Standing, WINDOW_S};
 use crate::engine::{Ctx, Error};
@@ -25,13 +25,17 @@ const QUESTIONS: [&str; 2] = ["/v1/schedules/preview", "/v1/signing/verify"];
 /// Marks a request that was counted, for whoever dresses its answer.
 struct Counted(Team);
 
-/// Counts a request of a team if it is a write: one that may change something, whatever becomes of it.
-pub(super) async fn count(ctx: &Ctx, team: &Team, request: &HttpRequest) -> Result<(), Error> {
-    if request.method().is_safe() || QUESTIONS.contains(&request.path()) {
+/// Counts a request if it is a write of the caller's team: one that may change something, whatever
+/// becomes of it. What an installation admin does to teams is none, or nobody could raise the rate of
+/// their own team while it is used up.
+pub(super) async fn count(ctx: &Ctx, who: &Principal, request: &HttpRequest) -> Result<(), Error> {
+    let path = request.path();
+    let installs = who.may(Act::Install) && path.starts_with("/v1/teams");
+    if request.method().is_safe() || QUESTIONS.contains(&path) || installs {
         return Ok(());
     }
-    request.extensions_mut().insert(Counted(team.clone()));
-    ctx.quotas.write(ctx, team).await
+    request.extensions_mut().insert(Counted(who.team.clone()));
+    ctx.quotas.write(ctx, &who.team).await
 }
 
 /// Tells how the rate stands, in the answer to a request that was counted, if its team has a rate.

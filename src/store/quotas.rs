@@ -44,6 +44,11 @@ pub async fn full_at(store: &Store, team: &Team) -> Result<Option<DateTime<Utc>>
     rows.first().map(read_full_at).transpose()
 }
 
+/// Makes a team's bucket full.
+pub async fn forget_rate(session: &Session, team: &Team) -> Result<(), Error> {
+    session.query(sql!("quotas/forget_rate"), &[&team.as_str()]).await.map(drop)
+}
+
 /// How many unfinished jobs a team has, as far as `most`.
 pub async fn jobs(store: &Store, team: &Team, most: i64) -> Result<u64, Error> {
     used(&store.query(sql!("quotas/jobs"), &[&team.as_str(), &most]).await?)

@@ -223,7 +223,7 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
 fn ceilings(shard: i32) -> Vec<Case> {
     vec![
         (statement!("rounds/next_due_beside"), format!("{shard}, '{{x}}'"), &["live_rounds"]),
-        (statement!("quotas/running"), "'{acme}'".to_owned(), &["live_team"]),
+        (statement!("quotas/running"), "'{rival}'".to_owned(), &["live_team"]),
     ]
 }
 

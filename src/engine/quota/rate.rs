@@ -44,8 +44,10 @@ struct Share {
     block: u64,
     /// When it was taken.
     taken_at: DateTime<Utc>,
-    /// When the bucket is full, as the database last said; it may be later by now.
+    /// When the bucket is full, as the database said at `asked_at`; it may be later by now, or all
+    /// may have been forgotten with a new rate.
     full_at: DateTime<Utc>,
+    asked_at: DateTime<Utc>,
 }
 
 /// What is to be done about a write.
@@ -85,7 +87,7 @@ impl Buckets {
         let full_at = quotas::full_at(&ctx.store, team).await?.unwrap_or(now);
         drop(asking);
         let mut share = slot.share();
-        share.full_at = full_at;
+        (share.full_at, share.asked_at) = (full_at, now);
         Err(refuse(team, share.standing(rate, now)))
     }
 
@@ -101,9 +103,15 @@ impl Buckets {
         let owed = slot.share().spend(writes, now);
         if owed > 0 {
             let full_at = quotas::charge(&ctx.store, team, rate.cost(owed), now).await?;
-            slot.share().full_at = full_at;
+            let mut share = slot.share();
+            (share.full_at, share.asked_at) = (full_at, now);
         }
         Ok(())
+    }
+
+    /// Forgets what is known of a team's bucket.
+    pub(super) fn forget(&self, team: &Team) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(team);
     }
 
     /// How a team's bucket stands, by what is known here.
@@ -147,8 +155,7 @@ impl Share {
         if self.pass(now) {
             return Move::Pass;
         }
-        // What others took meanwhile makes it only later.
-        if now < rate.opens_at(self.full_at) {
+        if now < rate.opens_at(self.full_at) && now - self.asked_at < LAPSE {
             return Move::Refuse;
         }
         let wanted = if self.spare > 0 {
@@ -165,7 +172,8 @@ impl Share {
 
     /// Takes a block in, and out of it the write that it was asked for.
     fn add(&mut self, (block, full_at): (u64, DateTime<Utc>), now: DateTime<Utc>) {
-        *self = Self { spare: block.saturating_sub(1), block, taken_at: now, full_at };
+        *self =
+            Self { spare: block.saturating_sub(1), block, taken_at: now, full_at, asked_at: now };
     }
 
     fn standing(&self, rate: Rate, now: DateTime<Utc>) -> Standing {
@@ -216,10 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_while_the_bucket_is_known_to_be_empty() {
+    fn nobody_is_asked_while_the_bucket_was_found_empty_just_now() {
         let rate = Rate::new(10);
-        let mut share = Share { full_at: at(5_000), ..Share::default() };
+        let mut share = Share { full_at: at(5_000), asked_at: at(3_500), ..Share::default() };
         assert_eq!(share.step(rate, at(4_099)), Move::Refuse);
+        share.asked_at = at(3_000);
+        assert_eq!(share.step(rate, at(4_099)), Move::Ask(1), "the rate may be another by now");
         assert_eq!(share.step(rate, at(4_100)), Move::Ask(1));
         share.add((3, at(4_200)), at(4_100));
         assert_eq!((share.spend(5, at(4_100)), share.spare), (3, 0), "three are owed");

@@ -62,10 +62,15 @@ pub async fn set(
         if new == before {
             return Ok(before);
         }
+        // What it owes is kept as a time, which a new rate would make something else of.
+        if new.settings.quotas.writes_per_second != before.settings.quotas.writes_per_second {
+            quotas::forget_rate(session, team).await?;
+        }
         put(ctx, session, who, ("set-quotas", None), (&before, new)).await
     };
     let stands = whole(ctx, work).await?;
     ctx.quotas.0.known.note(team, stands.settings.quotas);
+    ctx.quotas.0.buckets.forget(team);
     show(ctx, stands).await
 }
 

@@ -132,6 +132,21 @@ async fn a_batch_of_any_size_is_taken_and_then_paid_for() {
     assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")));
     api.engine.pass(Duration::from_millis(1));
     assert_eq!(acme.post("/v1/jobs", &job(Value::Null)).await.status, 201);
+
+    // A new rate forgets the debt, here at once and elsewhere within a second; and whoever may set it
+    // can do so from within the team.
+    let other = another(&api).await;
+    for process in [&api, &other] {
+        process.as_team("acme").post("/v1/jobs/batch", &batch).await;
+        assert_eq!(process.as_team("acme").act("/v1/queues/mail/resume").await.status, 429);
+    }
+    let raised = json!({"writes_per_second": 1_000});
+    let admin = api.as_team("acme").installation_admin();
+    assert_eq!(admin.patch(QUOTAS, "*", &raised).await.status, 200);
+    assert_eq!(acme.post("/v1/jobs", &job(Value::Null)).await.status, 201);
+    other.engine.pass(Duration::from_secs(1));
+    let reply = other.as_team("acme").post("/v1/jobs", &job(Value::Null)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ pub(super) async fn measure(
     template: &Template,
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
-    database::with(&stage.database, async |client| {
+    database::within(&stage.database, "limits", async |client| {
         client.execute(include_str!("limit_fill.sql"), &[&(ROWS * CLAIMS)]).await?;
         Ok(client.batch_execute(include_str!("vacuum.sql")).await?)
     })

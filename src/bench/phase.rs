@@ -64,15 +64,18 @@ const ALL: &[Phase] = &[
 ];
 
 impl Phase {
-    /// The phases with these names, in their order; all if none is named.
-    pub(super) fn chosen(names: &[String]) -> anyhow::Result<Vec<Self>> {
-        let known = |name: &&String| ALL.iter().any(|phase| phase.name() == name.as_str());
+    /// The phases with these names, in their order, of all or of those that a caller can measure; all
+    /// of them if none is named.
+    pub(super) fn chosen(names: &[String], of_a_caller: bool) -> anyhow::Result<Vec<Self>> {
+        let there = ALL.iter().copied().filter(|phase| !of_a_caller || phase.is_of_a_caller());
+        let there: Vec<Self> = there.collect();
+        let known = |name: &&String| there.iter().any(|phase| phase.name() == name.as_str());
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
-            let names: Vec<_> = ALL.iter().map(|phase| phase.name()).collect();
-            bail!("there is no phase {unknown:?}; the phases are {}", names.join(", "));
+            let names: Vec<_> = there.iter().map(|phase| phase.name()).collect();
+            bail!("there is no phase {unknown:?} here; the phases are {}", names.join(", "));
         }
-        let wanted = |phase: &&Self| names.is_empty() || names.iter().any(|n| n == phase.name());
-        Ok(ALL.iter().filter(wanted).copied().collect())
+        let wanted = |phase: &Self| names.is_empty() || names.iter().any(|n| n == phase.name());
+        Ok(there.into_iter().filter(wanted).collect())
     }
 
     /// What it is called on the command line.
@@ -98,6 +101,11 @@ impl Phase {
     /// Whether one measurement is enough: it is long, or a median already.
     pub(super) fn is_once(self) -> bool {
         matches!(self, Self::Idle | Self::Large | Self::Snapshot | Self::Future)
+    }
+
+    /// Whether a caller of a server that runs already can measure it.
+    pub(super) fn is_of_a_caller(self) -> bool {
+        matches!(self, Self::Enqueue | Self::Drain | Self::Latency)
     }
 
     /// Measures it once.
@@ -146,10 +154,14 @@ mod tests {
     fn phases_are_chosen_by_name_and_keep_their_order() {
         let names =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let chosen = Phase::chosen(&names(&["drain", "enqueue", "drain"])).unwrap();
+        let chosen = Phase::chosen(&names(&["drain", "enqueue", "drain"]), false).unwrap();
         assert_eq!(chosen, [Phase::Enqueue, Phase::Drain]);
-        assert_eq!(Phase::chosen(&[]).unwrap(), ALL);
-        let error = Phase::chosen(&names(&["drian"])).unwrap_err().to_string();
-        assert!(error.contains("drian") && error.contains("latency"), "{error}");
+        assert_eq!(Phase::chosen(&[], false).unwrap(), ALL);
+        let caller = Phase::chosen(&[], true).unwrap();
+        assert_eq!(caller, [Phase::Enqueue, Phase::Drain, Phase::Latency]);
+        for (name, of_a_caller) in [("drian", false), ("snapshot", true)] {
+            let error = Phase::chosen(&names(&[name]), of_a_caller).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("latency"), "{error}");
+        }
     }
 }

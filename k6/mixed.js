@@ -14,7 +14,7 @@ const lateMs = new Trend('axle_late_ms', true);
 function arriving(exec, rate) {
   return {
     executor: 'constant-arrival-rate', exec, rate, timeUnit: '1s', duration: share(1),
-    preAllocatedVUs: 10, maxVUs: 100,
+    preAllocatedVUs: 50,
   };
 }
 

@@ -13,7 +13,7 @@ export const options = {
   scenarios: {
     soak: {
       executor: 'constant-arrival-rate', rate: 50, timeUnit: '1s', duration: `${LENGTH}s`,
-      preAllocatedVUs: 20, maxVUs: 200,
+      preAllocatedVUs: 100,
     },
   },
   thresholds: {

@@ -11,7 +11,7 @@ export const options = {
   scenarios: {
     spike: {
       executor: 'ramping-arrival-rate', startRate: CALM, timeUnit: '1s',
-      preAllocatedVUs: 50, maxVUs: 300,
+      preAllocatedVUs: 300,
       stages: [
         { duration: share(0.3), target: CALM },
         { duration: share(0.05), target: SPIKE },

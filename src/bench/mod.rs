@@ -89,6 +89,10 @@ struct Size {
     others: i64,
     /// Jobs of the future that are no matter.
     future: i64,
+    /// Claims of each shard for the limit of the drain.
+    claims: i64,
+    /// Fills and drains under a held snapshot.
+    fills: usize,
     /// For how long an idle system is watched.
     idle: u32,
 }
@@ -101,6 +105,8 @@ const FULL: Size = Size {
     slot: 1_000,
     others: 100_000,
     future: 1_000_000,
+    claims: 3,
+    fills: 8,
     idle: 20,
 };
 const QUICK: Size = Size {
@@ -111,6 +117,8 @@ const QUICK: Size = Size {
     slot: 50,
     others: 1_000,
     future: 10_000,
+    claims: 1,
+    fills: 3,
     idle: 1,
 };
 

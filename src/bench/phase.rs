@@ -117,7 +117,9 @@ impl Phase {
         figures: &mut Figures,
     ) -> anyhow::Result<()> {
         match self {
-            Self::Limits => limits::measure(stage, scratch, size.seconds, figures).await?,
+            Self::Limits => {
+                limits::measure(stage, scratch, (size.seconds, size.claims), figures).await?;
+            }
             Self::Enqueue => enqueue::single(stage, size.seconds, figures).await?,
             Self::Drain => {
                 enqueue::batches(stage, size.jobs, figures).await?;
@@ -138,7 +140,7 @@ impl Phase {
             Self::Pullers => pair::measure(stage, size.jobs, figures).await?,
             Self::Idle => idle::measure(stage, size.idle, figures).await?,
             Self::Large => drain::large(stage, 10 * size.jobs, figures).await?,
-            Self::Snapshot => snapshot::measure(stage, size.jobs, figures).await?,
+            Self::Snapshot => snapshot::measure(stage, (size.jobs, size.fills), figures).await?,
             Self::Future => future::measure(stage, (size.jobs, size.future), figures).await?,
         }
         stage.memory(figures);

@@ -120,7 +120,8 @@ async fn api(server: &Server, sink: &Sink) -> anyhow::Result<Api> {
 /// One job, so that a sink that cannot be reached is said before thousands have failed.
 async fn try_one(api: &Api, sink: &Sink) -> anyhow::Result<()> {
     let request = api.post("/v1/jobs", &api.job(0)?)?;
-    Api::check(&api.connect().await?.ask(&request).await?).context("the first job")?;
+    let connected = api.connect().await.with_context(|| format!("reaching {}", api.host));
+    Api::check(&connected?.ask(&request).await?).context("the first job")?;
     let came = timeout(FIRST, sink.wait_for(0)).await;
     let seconds = FIRST.as_secs();
     came.with_context(|| {

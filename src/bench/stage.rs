@@ -55,7 +55,7 @@ impl Stage {
             ("AXLE_JWT_SECRET", secret),
             ("AXLE_LOG", "warn".to_owned()),
             ("AXLE_LISTEN", address.to_string()), // pullers put it into callback URLs
-            ("AXLE_ALLOW_PRIVATE_TARGETS", "true".to_owned()), // the sink is on loopback
+            ("AXLE_TARGET_ALLOW", sink.address().ip().to_string()),
         ];
         run_once(&["migrate", "up"], &env).await?;
         let words = ["token", "--team", "bench", "--role", "writer", "--ttl", "12h"];

@@ -1,7 +1,7 @@
 // What the scripts share: who asks whom, how a job is registered, and how its end is awaited.
 //
 // The environment says where everything is: AXLE_URL (the API), AXLE_TOKEN (a writer's token) and
-// AXLE_SINK (a target: a number after it is answered 200, /callback/ and a number 202, and its
+// SINK_URL (a target: a number after it is answered 200, /callback/ and a number 202, and its
 // callback follows). `make k6` sets all three. SECONDS is how long a script loads the server; SLACK
 // multiplies every bound of a duration, for a slow machine or a build that is not optimised.
 
@@ -26,13 +26,13 @@ const token = { Authorization: `Bearer ${__ENV.AXLE_TOKEN}` };
 export function job(more) {
   return Object.assign({
     queue: 'k6',
-    target: { url: `${__ENV.AXLE_SINK}/1` },
+    target: { url: `${__ENV.SINK_URL}/1` },
     payload: { event: 'order.closed', order: 4711, note: 'closed by the nightly run' },
   }, more);
 }
 
 export function callbackJob() {
-  return job({ target: { url: `${__ENV.AXLE_SINK}/callback/1` }, completion: 'callback' });
+  return job({ target: { url: `${__ENV.SINK_URL}/callback/1` }, completion: 'callback' });
 }
 
 export function post(path, body, headers) {

@@ -20,7 +20,7 @@ pub(super) async fn run(stage: &Stage, words: &[String]) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     command.env("AXLE_URL", format!("http://{}", stage.api.host)).env("AXLE_TOKEN", token);
-    command.env("AXLE_SINK", &stage.api.target);
+    command.env("SINK_URL", &stage.api.target);
     command.process_group(0);
     let mut child = command.spawn().with_context(|| format!("starting {program}"))?;
     let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));

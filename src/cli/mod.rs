@@ -102,7 +102,7 @@ pub struct Bench {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Measure nothing; run this against the servers of the bench, which it finds in `AXLE_URL`,
-    /// `AXLE_TOKEN` and, as a target, `AXLE_SINK`
+    /// `AXLE_TOKEN` and, as a target, `SINK_URL`
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["url", "phases", "json"])]
     pub command: Vec<String>,
 }

@@ -10,9 +10,10 @@ use tokio::time::{Instant, sleep};
 use crate::config::Config;
 use crate::domain::egress::Egress;
 use crate::domain::hidden::Hidden;
+use crate::domain::quota::Quotas;
 use crate::engine::login::Signer;
 use crate::engine::secrets::{Keyring, Vault};
-use crate::engine::{Access, Clock, Ctx, Guard, Limits, Wake, every::back_off};
+use crate::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, every::back_off, quota};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -64,13 +65,27 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         vault: vault.map(Arc::new),
     };
     Ok(Ctx {
+        group: Group::new(store.clone()),
         store,
         clock,
         wake: Wake::default(),
         shards: Arc::from(shards),
         limits: Arc::new(limits),
         access: Access::new(signer(config)),
+        quotas: quota::Desk::new(quotas(config)),
     })
+}
+
+/// What teams may use that have no limits of their own.
+fn quotas(config: &Config) -> Quotas {
+    let limit = |set: Option<usize>| set.and_then(|limit| u64::try_from(limit).ok());
+    Quotas {
+        writes_per_second: limit(config.team_writes_per_second),
+        unfinished_jobs: limit(config.team_unfinished_jobs),
+        schedules: limit(config.team_schedules),
+        payload_bytes: limit(config.team_payload_bytes),
+        concurrent_runs: limit(config.team_concurrent_runs),
+    }
 }
 
 /// What people's tokens are signed with: the secret that all tokens are verified with, if that is how.

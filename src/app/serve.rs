@@ -190,6 +190,10 @@ fn start_puller(
     let claiming = tasks.spawn(async move {
         every("claim", token, || c.wake.jobs().here.news(), || p.step()).await;
     });
+    let (teller, token) = (puller.teller(), stop.token.clone());
+    tasks.spawn(async move {
+        every("targets", token, || teller.news(), || teller.step()).await;
+    });
     let renewing = CancellationToken::new();
     let (p, token) = (Arc::clone(&puller), renewing.clone());
     tasks.spawn(async move { every("renew", token, never, || p.renew()).await });

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use tokio::time::{sleep, timeout};
 
+use super::api::Api;
 use super::figures::{Figures, What, number, percentiles, signed_ms};
 use super::origin::Origin;
 use super::stage::Stage;
@@ -31,12 +32,12 @@ pub(super) async fn measure(
     let dues: Vec<Duration> = (0_u32..).take(jobs).map(|n| FIRST + apart * n).collect();
     let mut batch = BatchRequest::default();
     for (number, due) in dues.iter().enumerate() {
-        let mut job = stage.job(number)?;
+        let mut job = stage.api.job(number)?;
         job.due_at = Some(origin.instant(*due));
         batch.jobs.push(job);
     }
-    let request = stage.post("/v1/jobs/batch", &batch)?;
-    Stage::check(&stage.connect().await?.ask(&request).await?)?;
+    let request = stage.api.post("/v1/jobs/batch", &batch)?;
+    Api::check(&stage.api.connect().await?.ask(&request).await?)?;
     ensure!(origin.monotonic.elapsed() < FIRST, "registering took so long that jobs were due");
     let all_came = async {
         while stage.sink.count() < jobs {

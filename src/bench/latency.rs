@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::api::Api;
 use super::figures::{Figures, What, percentiles, signed_ms};
-use super::stage::Stage;
+use super::sink::Sink;
 
 /// A job that takes longer to arrive is lost.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,20 +20,20 @@ const PAUSES: u64 = 20;
 
 /// Registers `jobs` jobs, one after the other, each when the one before has arrived.
 pub(super) async fn measure(
-    stage: &Stage,
+    (api, sink): (&Api, &Sink),
     jobs: usize,
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
-    let mut connection = stage.connect().await?;
+    let mut connection = api.connect().await?;
     let (mut from_call, mut from_answer) = (Vec::new(), Vec::new());
     for (number, step) in (0..jobs).zip((0..PAUSES).cycle()) {
         // Seven and the number of pauses have no common factor: every pause comes up.
         sleep(Duration::from_millis(PAUSE_MS + step * 7 % PAUSES)).await;
-        let request = stage.post("/v1/jobs", &stage.job(number)?)?;
+        let request = api.post("/v1/jobs", &api.job(number)?)?;
         let called = Instant::now();
-        Stage::check(&connection.ask(&request).await?)?;
+        Api::check(&connection.ask(&request).await?)?;
         let answered = Instant::now();
-        let arrival = timeout(PATIENCE, stage.sink.wait_for(number)).await;
+        let arrival = timeout(PATIENCE, sink.wait_for(number)).await;
         let arrival = arrival.with_context(|| format!("job {number} did not arrive"))?;
         from_call.push(signed_ms(arrival.at, called));
         // Negative when the puller is faster than the answer.

@@ -9,15 +9,17 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use futures_util::future::{Either, select, try_join_all};
+use futures_util::future::try_join_all;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::Config;
 
 use super::bare::{self, Bare};
 use super::figures::{Figures, What, number, signed_ms};
+use super::limit_rows::Template;
 use super::stage::Stage;
+use super::{database, limit_drain, limit_rows, usage};
 
 /// Clients that commit single rows.
 const CLIENTS: usize = 32;
@@ -30,23 +32,27 @@ const BLOCK: [u8; 8192] = [0x5a; 8192];
 /// What a run of pgbench may take beyond its time.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Measures the disk, the commits and the sink.
+/// Measures the disk, the commits, the sink, and our own tables.
 pub(super) async fn measure(
     stage: &Stage,
     scratch: &Path,
-    seconds: u32,
+    (seconds, claims): (u32, i64),
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
     let path = scratch.join("sync");
     figures.add(What::Sync, tokio::task::spawn_blocking(move || sync(&path)).await??);
-    prepare(stage).await?;
+    run(stage, include_str!("limit_table.sql")).await?; // new for each round
     let commits = match &stage.pgbench {
         Some(pgbench) => commits_by_pgbench(pgbench, stage, seconds).await?,
         None => commits_by_ourselves(stage, seconds).await?,
     };
     figures.add(What::Commits, commits);
-    figures.add(What::SinkRequests, sink(stage, seconds).await?);
-    Ok(())
+    sink(stage, seconds, figures).await?;
+    let template = Template::make(stage).await?;
+    run(stage, include_str!("limit_schema.sql")).await?;
+    limit_drain::measure(stage, &template, claims, figures).await?;
+    limit_rows::measure(stage, &template, seconds, figures).await?;
+    run(stage, include_str!("limit_drop.sql")).await
 }
 
 /// Milliseconds to bring one block to the disk.
@@ -62,14 +68,9 @@ fn sync(path: &Path) -> anyhow::Result<f64> {
     Ok(super::figures::percentiles(took).0)
 }
 
-/// A narrow table, new for each round.
-async fn prepare(stage: &Stage) -> anyhow::Result<()> {
-    let (client, connection) = tokio_postgres::connect(&stage.database, NoTls).await?;
-    let made = client.batch_execute(include_str!("limit_table.sql"));
-    match select(Box::pin(made), Box::pin(connection)).await {
-        Either::Left((made, _)) => Ok(made?),
-        Either::Right(_) => bail!("the connection to PostgreSQL ended"),
-    }
+async fn run(stage: &Stage, statements: &str) -> anyhow::Result<()> {
+    database::with(&stage.database, async |client| Ok(client.batch_execute(statements).await?))
+        .await
 }
 
 /// Single-row commits per second by PostgreSQL's own load generator, which costs the least CPU.
@@ -103,34 +104,31 @@ async fn commits_by_ourselves(stage: &Stage, seconds: u32) -> anyhow::Result<f64
     let started = Instant::now();
     let deadline = started + Duration::from_secs(seconds.into());
     let one = async || {
-        let (client, connection) = tokio_postgres::connect(&stage.database, NoTls).await?;
-        let work = async {
+        database::with(&stage.database, async |client| {
             let insert = client.prepare(include_str!("limit_insert.sql")).await?;
             let mut count = 0;
             while Instant::now() < deadline {
                 client.execute(&insert, &[]).await?;
                 count += 1;
             }
-            Ok::<usize, tokio_postgres::Error>(count)
-        };
-        match select(Box::pin(work), Box::pin(connection)).await {
-            Either::Left((count, _)) => anyhow::Ok(count?),
-            Either::Right(_) => bail!("the connection to PostgreSQL ended"),
-        }
+            Ok(count)
+        })
+        .await
     };
     let all = try_join_all((0..CLIENTS).map(|_| one()));
     let counts = timeout(Duration::from_secs(seconds.into()) + GRACE, all).await??;
     Ok(number(counts.into_iter().sum()) / started.elapsed().as_secs_f64())
 }
 
-/// Requests per second of a bare client against the sink.
-async fn sink(stage: &Stage, seconds: u32) -> anyhow::Result<f64> {
+/// Requests per second of a bare client against the sink, and the CPU of both.
+async fn sink(stage: &Stage, seconds: u32, figures: &mut Figures) -> anyhow::Result<()> {
     let to = stage.sink.address();
     let request = bare::post(to, "/0", None, &[b'x'; 200]);
     let mut connections = Vec::new();
     for _ in 0..IN_FLIGHT {
         connections.push(Bare::connect(to).await?);
     }
+    let spent = usage::cpu(std::process::id());
     let started = Instant::now();
     let deadline = started + Duration::from_secs(seconds.into());
     let clients = connections.iter_mut().map(async |connection| {
@@ -143,7 +141,10 @@ async fn sink(stage: &Stage, seconds: u32) -> anyhow::Result<f64> {
         anyhow::Ok(count)
     });
     let count: usize = try_join_all(clients).await?.into_iter().sum();
-    let rate = number(count) / started.elapsed().as_secs_f64();
+    figures.add(What::SinkRequests, number(count) / started.elapsed().as_secs_f64());
+    let now = usage::cpu(std::process::id());
+    let cpu = now.zip(spent).map(|(now, before)| (now - before) / number(count) * 1000.0);
+    figures.add_some(What::RequestCpu, cpu);
     stage.sink.take();
-    Ok(rate)
+    Ok(())
 }

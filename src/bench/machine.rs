@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::bail;
-use futures_util::future::{Either, select};
 use serde::Serialize;
-use tokio_postgres::NoTls;
+
+use super::database;
 
 /// What decides the figures beside the program.
 #[derive(Debug, Serialize)]
@@ -30,8 +29,8 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine, and asks the database.
-    pub(super) async fn look(database: &str) -> anyhow::Result<Self> {
+    /// Looks at this machine, and asks the database if it is ours.
+    pub(super) async fn look(database: Option<&str>) -> anyhow::Result<Self> {
         let uname = rustix::system::uname();
         let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
         let kernel = [text(uname.sysname()), text(uname.release()), text(uname.machine())];
@@ -48,7 +47,10 @@ impl Machine {
             memory_mib: memory,
             kernel: kernel.join(" "),
             load: load.and_then(|text| text.split(' ').next()?.parse().ok()),
-            postgres: settings(database).await?,
+            postgres: match database {
+                Some(database) => settings(database).await?,
+                None => BTreeMap::new(),
+            },
         })
     }
 
@@ -56,12 +58,14 @@ impl Machine {
     pub(super) fn line(&self) -> String {
         let cpu = self.cpu.as_deref().unwrap_or("unknown CPU");
         let memory = self.memory_mib.map_or_else(String::new, |mib| format!(", {mib} MiB"));
+        let here =
+            format!("Axle {} on {} × {cpu}{memory}, {}", self.version, self.cpus, self.kernel);
         let known = |name: &str| self.postgres.get(name).map_or("?", String::as_str);
+        if self.postgres.is_empty() {
+            return format!("{here}, as a client of a server that ran already");
+        }
         format!(
-            "Axle {} on {} × {cpu}{memory}, {}; PostgreSQL {} with fsync {} and synchronous_commit {}",
-            self.version,
-            self.cpus,
-            self.kernel,
+            "{here}; PostgreSQL {} with fsync {} and synchronous_commit {}",
             known("server_version"),
             known("fsync"),
             known("synchronous_commit"),
@@ -78,12 +82,10 @@ fn field(path: &str, name: &str) -> Option<String> {
     })
 }
 
-async fn settings(database: &str) -> anyhow::Result<BTreeMap<String, String>> {
-    let (client, connection) = tokio_postgres::connect(database, NoTls).await?;
-    let asked = client.query(include_str!("settings.sql"), &[]);
-    let rows = match select(Box::pin(asked), Box::pin(connection)).await {
-        Either::Left((rows, _)) => rows?,
-        Either::Right(_) => bail!("the connection to PostgreSQL ended"),
-    };
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+async fn settings(url: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    database::with(url, async |client| {
+        let rows = client.query(include_str!("settings.sql"), &[]).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    })
+    .await
 }

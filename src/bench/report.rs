@@ -1,13 +1,15 @@
-//! The figures as a table for people and as JSON for programs.
+//! The figures as a table for people and as JSON for programs: medians, ranges, shares of the limits,
+//! and whether the bars are held.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::figures::Figures;
+use super::figures::{Figures, What};
 use super::machine::Machine;
 
-/// The table: medians, the range over the rounds, and the share of the limit.
+/// The table: medians, the range over the rounds, the share of the limit, and the bars unless the run
+/// was quick or of a server elsewhere.
 pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String {
     let mut text = format!("{}\n", machine.line());
     if !machine.optimised {
@@ -16,11 +18,17 @@ pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String
     if quick {
         text.push_str("A quick run, too small to compare.\n");
     }
+    let judged = !quick && !machine.postgres.is_empty();
     // Writing to a String cannot fail, here and below.
     let _infallible = writeln!(
         text,
-        "\n{:44} {:>10} {:8} {:>19} {:>9}",
-        "", "median", "", "lowest – highest", "of limit"
+        "\n{:51} {:>10} {:6} {:>19} {:>8}  {}",
+        "",
+        "median",
+        "",
+        "lowest – highest",
+        "of limit",
+        if judged { "bar" } else { "" },
     );
     for (what, values) in figures.iter() {
         let row = what.row();
@@ -30,14 +38,27 @@ pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String
         let share = figures.share(what).map_or_else(String::new, |share| format!("{share:.2}"));
         let _infallible = writeln!(
             text,
-            "{:44} {:>10} {:8} {range:>19} {share:>9}",
+            "{:51} {:>10} {:6} {range:>19} {share:>8}  {}",
             row.name,
             figures.median(what).map_or_else(String::new, plain),
             row.unit,
+            if judged { bars(figures, what) } else { String::new() },
         );
     }
     let trimmed: Vec<_> = text.lines().map(str::trim_end).collect();
     trimmed.join("\n")
+}
+
+/// What the figure is to reach, and whether it does.
+fn bars(figures: &Figures, what: What) -> String {
+    let bars: Vec<_> = what.row().bars.iter().map(ToString::to_string).collect();
+    let held = match figures.held(what) {
+        Some(true) => ": held",
+        Some(false) => ": NOT held",
+        None if bars.is_empty() => "",
+        None => ": its limit was not measured",
+    };
+    bars.join(", ") + held
 }
 
 /// Everything, each round's value too.
@@ -52,6 +73,8 @@ pub(super) fn json(machine: &Machine, figures: &Figures, quick: bool) -> anyhow:
             values,
             limit: row.limit.map(|limit| limit.row().key),
             share_of_limit: figures.share(what),
+            bars: row.bars.iter().map(ToString::to_string).collect(),
+            held: figures.held(what),
         }
     });
     let view = ReportView { quick, machine, figures: figures.collect() };
@@ -74,6 +97,8 @@ struct FigureView<'a> {
     values: &'a [f64],
     limit: Option<&'static str>,
     share_of_limit: Option<f64>,
+    bars: Vec<String>,
+    held: Option<bool>,
 }
 
 /// As many digits as mean something.

@@ -3,19 +3,22 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use chrono::{DateTime, Utc};
-use futures_util::future::{Either, select, try_join_all};
+use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_postgres::{Client, NoTls};
 
+use super::api::Api;
+use super::database;
 use super::figures::{Figures, What, percentiles, signed_ms};
 use super::origin::Origin;
 use super::stage::Stage;
 use crate::wire::schedule::request::{ScheduleJobRequest, ScheduleRequest, SpecRequest};
 
-/// The first slot comes after this time, so that every schedule is there before.
-const FIRST: Duration = Duration::from_secs(4);
+/// The first slot comes after this time and so much more for each schedule, so that every one is there
+/// before.
+const FIRST: Duration = Duration::from_secs(1);
+const FIRST_EACH: Duration = Duration::from_millis(3);
 /// And the last so much later, where each has an instant of its own.
 const SPREAD: Duration = Duration::from_secs(3);
 /// All must have come by then.
@@ -38,7 +41,7 @@ pub(super) async fn measure(
 ) -> anyhow::Result<()> {
     let origin = Origin::now();
     let apart = SPREAD / u32::try_from(timed)?;
-    let slots: Vec<_> = (0_u32..).take(timed).map(|n| whole(FIRST + apart * n)).collect();
+    let slots: Vec<_> = (0_u32..).take(timed).map(|n| whole(first(timed) + apart * n)).collect();
     create(stage, &origin, &slots).await?;
     let (p50, p99) = percentiles(lateness(stage, &origin, &slots).await?);
     figures.add(What::SlotLatenessP50, p50);
@@ -48,7 +51,20 @@ pub(super) async fn measure(
     figures.add(What::SlotApiP99, alone.api_p99);
     fill(stage, others).await?;
     figures.add(What::SlotBeside, crowd(stage, slot).await?.arrived);
-    Ok(())
+    clear(stage).await
+}
+
+/// None of these schedules fires again, but the next round is to begin as this one did.
+async fn clear(stage: &Stage) -> anyhow::Result<()> {
+    database::with(&stage.database, async |client| {
+        Ok(client.batch_execute(include_str!("slots_clear.sql")).await?)
+    })
+    .await
+}
+
+/// When the first slot of so many schedules comes.
+fn first(count: usize) -> Duration {
+    FIRST + FIRST_EACH * u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Slots lie on whole milliseconds.
@@ -66,23 +82,26 @@ async fn create(stage: &Stage, origin: &Origin, slots: &[Duration]) -> anyhow::R
             name: Some(format!("s-{number}-{}", at.replace(':', "-"))),
             spec: SpecRequest { at: Some(vec![at]), ..SpecRequest::default() },
             job: ScheduleJobRequest {
-                target: stage.job(number)?.target,
+                target: stage.api.job(number)?.target,
                 ..ScheduleJobRequest::default()
             },
             ..ScheduleRequest::default()
         };
-        let request = stage.post("/v1/schedules", &request)?;
+        let request = stage.api.post("/v1/schedules", &request)?;
         shares.get_mut(number % CONNECTIONS).into_iter().for_each(|s| s.push(request.clone()));
     }
     try_join_all(shares.iter().map(async |share| {
-        let mut connection = stage.connect().await?;
+        let mut connection = stage.api.connect().await?;
         for request in share {
-            Stage::check(&connection.ask(request).await?)?;
+            Api::check(&connection.ask(request).await?)?;
         }
         anyhow::Ok(())
     }))
     .await?;
-    ensure!(origin.monotonic.elapsed() < FIRST, "creating took so long that slots were due");
+    ensure!(
+        origin.monotonic.elapsed() < first(slots.len()),
+        "creating took so long that slots were due"
+    );
     Ok(())
 }
 
@@ -111,12 +130,13 @@ struct Crowd {
 
 async fn crowd(stage: &Stage, count: usize) -> anyhow::Result<Crowd> {
     let origin = Origin::now();
-    let slots = vec![whole(FIRST); count];
+    let first = first(count);
+    let slots = vec![whole(first); count];
     create(stage, &origin, &slots).await?;
-    let reads = read_until(stage, origin.monotonic + FIRST);
+    let reads = read_until(stage, origin.monotonic + first);
     let (late, reads) = tokio::try_join!(lateness(stage, &origin, &slots), reads)?;
-    with_database(stage, async |client| {
-        let slot: DateTime<Utc> = origin.instant(FIRST).parse()?;
+    database::with(&stage.database, async |client| {
+        let slot: DateTime<Utc> = origin.instant(first).parse()?;
         let row = client.query_one(include_str!("slots_made.sql"), &[&slot]).await?;
         ensure!(row.try_get::<_, i64>("made")? == i64::try_from(count)?, "one job per slot");
         Ok(())
@@ -128,13 +148,13 @@ async fn crowd(stage: &Stage, count: usize) -> anyhow::Result<Crowd> {
 
 /// Reads schedules from the slot on, for a second.
 async fn read_until(stage: &Stage, slot: Instant) -> anyhow::Result<Vec<f64>> {
-    let mut connection = stage.connect().await?;
-    let request = stage.get("/v1/schedules?limit=10");
+    let mut connection = stage.api.connect().await?;
+    let request = stage.api.get("/v1/schedules?limit=10");
     tokio::time::sleep_until(slot).await;
     let mut took = Vec::new();
     while slot.elapsed() < Duration::from_secs(1) {
         let called = Instant::now();
-        Stage::check(&connection.ask(&request).await?)?;
+        Api::check(&connection.ask(&request).await?)?;
         took.push(signed_ms(Instant::now(), called));
         sleep(READ_EVERY).await;
     }
@@ -143,7 +163,7 @@ async fn read_until(stage: &Stage, slot: Instant) -> anyhow::Result<Vec<f64>> {
 
 /// Schedules that are not due, beside those that were.
 async fn fill(stage: &Stage, others: i64) -> anyhow::Result<()> {
-    with_database(stage, async |client| {
+    database::with(&stage.database, async |client| {
         let batch = Origin::now().instant(Duration::ZERO);
         let text = include_str!("future_schedules.sql");
         let far: DateTime<Utc> = FAR.parse()?;
@@ -151,15 +171,4 @@ async fn fill(stage: &Stage, others: i64) -> anyhow::Result<()> {
         Ok(client.batch_execute("ANALYZE schedules").await?)
     })
     .await
-}
-
-async fn with_database<T>(
-    stage: &Stage,
-    work: impl AsyncFnOnce(&Client) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let (client, connection) = tokio_postgres::connect(&stage.database, NoTls).await?;
-    match select(Box::pin(work(&client)), Box::pin(connection)).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => bail!("the connection to PostgreSQL ended"),
-    }
 }

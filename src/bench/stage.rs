@@ -1,21 +1,20 @@
-//! What is measured: one API process, one process that pulls and fires schedules, and the sink that
-//! they call.
+//! What is measured: one API process, one process that pulls and fires schedules (some phases have
+//! others in its place), and the sink that they call.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use rustix::process::Signal;
-use serde::Serialize;
 use tokio::time::sleep;
 
-use super::bare::{self, Bare};
+use super::api::Api;
 use super::figures::{Figures, What};
 use super::process::{Process, run_once};
 use super::sink::Sink;
+use super::statements::Statements;
 use super::usage::{self, Spent};
 use crate::dev::Cluster;
-use crate::wire::request::{JobRequest, TargetRequest};
 
 /// What the processes are reached by.
 pub(super) struct Stage {
@@ -25,101 +24,100 @@ pub(super) struct Stage {
     pub(super) pgbench: Option<std::path::PathBuf>,
     /// The target of every job.
     pub(super) sink: Sink,
-    api_address: SocketAddr,
-    api: Process,
-    puller: Process,
+    /// The API of the bench.
+    pub(super) api: Api,
+    /// Counts statements.
+    pub(super) statements: Statements,
+    /// Jobs that are not due for long and are to stay unfinished.
+    pub(super) standing: i64,
+    api_process: Process,
+    pullers: Vec<Process>,
     postgres: Option<u32>,
-    token: String,
+    /// The settings that all processes share.
+    env: Vec<(&'static str, String)>,
 }
 
 /// A puller that has had this long without work has no transaction open.
 const SETTLE_DOWN: Duration = Duration::from_millis(50);
-/// Makes a job "an HTTP POST of about 200 bytes of JSON".
-const PAYLOAD: &str = r#"{"event":"order.closed","order":4711,"customer":"c-90125","items":[{"sku":"A-1","n":2},{"sku":"B-7","n":1}],"total":{"amount":"129.90","currency":"EUR"},"note":"closed by the nightly run"}"#;
 
 impl Stage {
     /// Brings the schema up, starts the processes and waits until they are ready.
-    pub(super) async fn start(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub(super) async fn start(cluster: &Cluster, statements: Statements) -> anyhow::Result<Self> {
         let database = cluster.url("axle");
+        let sink = Sink::start(Ipv4Addr::LOCALHOST.into())?;
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
         let secret = secret.map(|byte| format!("{byte:02x}")).concat();
-        let (api_address, api_admin, puller_admin) = (free()?, free()?, free()?);
+        let address = free()?;
         // All else stands at its default, AXLE_CONCURRENCY too.
-        let mut env = vec![
+        let env = vec![
             ("AXLE_DATABASE_URL", database.clone()),
             ("AXLE_JWT_SECRET", secret),
             ("AXLE_LOG", "warn".to_owned()),
-            ("AXLE_LISTEN", api_address.to_string()),
-            ("AXLE_ALLOW_PRIVATE_TARGETS", "true".to_owned()), // the sink is on loopback
+            ("AXLE_LISTEN", address.to_string()), // pullers put it into callback URLs
+            ("AXLE_TARGET_ALLOW", sink.address().ip().to_string()),
         ];
         run_once(&["migrate", "up"], &env).await?;
         let words = ["token", "--team", "bench", "--role", "writer", "--ttl", "12h"];
-        let token = run_once(&words, &env).await?.trim().to_owned();
-        env.push(("AXLE_ADMIN_LISTEN", api_admin.to_string()));
-        let api = Process::serve("api", &env, api_admin).await?;
-        env.pop();
-        env.push(("AXLE_ADMIN_LISTEN", puller_admin.to_string()));
-        let puller = Process::serve("puller,scheduler", &env, puller_admin).await?;
-        Ok(Self {
+        let token = Some(run_once(&words, &env).await?.trim().to_owned());
+        let target = format!("http://{}", sink.address());
+        let mut stage = Self {
             database,
             pgbench: cluster.program("pgbench"),
-            sink: Sink::start()?,
-            api_address,
-            api,
-            puller,
+            sink,
+            api: Api {
+                address,
+                host: address.to_string(),
+                prefix: String::new(),
+                token,
+                target,
+                retries: true,
+            },
+            statements,
+            standing: 0,
+            api_process: serve("api", &env, None).await?,
+            pullers: Vec::new(),
             postgres: cluster.pid(),
-            token,
-        })
+            env,
+        };
+        stage.set_pullers(1, None).await?;
+        Ok(stage)
     }
 
-    /// A connection to the API.
-    pub(super) async fn connect(&self) -> anyhow::Result<Bare> {
-        Bare::connect(self.api_address).await
+    /// Ends the pullers that are there, which have nothing to do, and starts so many others, with
+    /// this `AXLE_CONCURRENCY` if one is given.
+    pub(super) async fn set_pullers(
+        &mut self,
+        count: usize,
+        concurrency: Option<u16>,
+    ) -> anyhow::Result<()> {
+        self.pullers.clear();
+        for _ in 0..count {
+            self.pullers.push(serve("puller,scheduler", &self.env, concurrency).await?);
+        }
+        Ok(())
     }
 
-    /// A request of the API, ready to be sent, with the token.
-    pub(super) fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Vec<u8>> {
-        let body = serde_json::to_vec(body)?;
-        Ok(bare::post(self.api_address, path, Some(&self.token), &body))
-    }
-
-    /// A read of the API, ready to be sent, with the token.
-    pub(super) fn get(&self, path: &str) -> Vec<u8> {
-        bare::get(self.api_address, path, Some(&self.token))
-    }
-
-    /// A job that calls the sink, which knows it by its number.
-    pub(super) fn job(&self, number: usize) -> anyhow::Result<JobRequest> {
-        let url = format!("http://{}/{number}", self.sink.address());
-        Ok(JobRequest {
-            queue: Some("bench".to_owned()),
-            target: TargetRequest { url, ..TargetRequest::default() },
-            payload: Some(serde_json::value::RawValue::from_string(PAYLOAD.to_owned())?),
-            ..JobRequest::default()
-        })
-    }
-
-    /// Holds the puller still, so that jobs queue up.
+    /// Holds the pullers still, so that jobs queue up.
     ///
     /// Not by pausing the queue: the sweep of a running puller sets the due jobs of a paused queue
     /// aside and gives them back after the resume, two more writes for each job, which a backlog
     /// that arose otherwise does not have. Nor by starting it late: then its start would be measured.
-    pub(super) async fn hold_puller(&self) -> anyhow::Result<()> {
+    pub(super) async fn hold_pullers(&self) -> anyhow::Result<()> {
         sleep(SETTLE_DOWN).await;
-        self.puller.signal(Signal::STOP)
+        self.pullers.iter().try_for_each(|puller| puller.signal(Signal::STOP))
     }
 
-    /// Lets the puller go on.
-    pub(super) fn release_puller(&self) -> anyhow::Result<()> {
-        self.puller.signal(Signal::CONT)
+    /// Lets the pullers go on.
+    pub(super) fn release_pullers(&self) -> anyhow::Result<()> {
+        self.pullers.iter().try_for_each(|puller| puller.signal(Signal::CONT))
     }
 
     /// The CPU that each part has used so far.
     pub(super) fn spent(&self) -> Spent {
         Spent {
-            api: usage::cpu(self.api.id()),
-            puller: usage::cpu(self.puller.id()),
+            api: usage::cpu(self.api_process.id()),
+            puller: self.pullers.iter().map(|puller| usage::cpu(puller.id())).sum(),
             postgres: self.postgres.and_then(usage::cpu_of_family),
             bench: usage::cpu(std::process::id()),
         }
@@ -127,16 +125,23 @@ impl Stage {
 
     /// Notes the most memory that the two processes have had.
     pub(super) fn memory(&self, figures: &mut Figures) {
-        figures.add_some(What::ApiMemory, usage::peak_memory(self.api.id()));
-        figures.add_some(What::PullerMemory, usage::peak_memory(self.puller.id()));
+        figures.keep_most(What::ApiMemory, usage::peak_memory(self.api_process.id()));
+        let pullers = self.pullers.iter().filter_map(|puller| usage::peak_memory(puller.id()));
+        figures.keep_most(What::PullerMemory, pullers.reduce(f64::max));
     }
+}
 
-    /// Fails if the answer to an enqueue is not that it was done.
-    pub(super) fn check(answer: &bare::Answer) -> anyhow::Result<()> {
-        let text = String::from_utf8_lossy(&answer.body);
-        ensure!((200..300).contains(&answer.status), "the API answered {}: {text}", answer.status);
-        Ok(())
-    }
+/// Starts a process of ours that is told where to tell its state.
+async fn serve(
+    roles: &str,
+    env: &[(&'static str, String)],
+    concurrency: Option<u16>,
+) -> anyhow::Result<Process> {
+    let admin = free()?;
+    let mut env = env.to_vec();
+    env.push(("AXLE_ADMIN_LISTEN", admin.to_string()));
+    env.extend(concurrency.map(|count| ("AXLE_CONCURRENCY", count.to_string())));
+    Process::serve(roles, &env, admin).await
 }
 
 /// A loopback address that is free now.

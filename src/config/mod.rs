@@ -14,6 +14,7 @@ mod loaded;
 mod nearest;
 mod parse;
 mod person;
+mod quota;
 mod read;
 mod remote;
 mod secret;
@@ -116,6 +117,16 @@ pub struct Config {
     pub allow_private_targets: bool,
     /// The proxy that all calls go through.
     pub egress_proxy: Option<String>,
+    /// Writes per second of a team without a limit of its own.
+    pub team_writes_per_second: Option<usize>,
+    /// Unfinished jobs of such a team.
+    pub team_unfinished_jobs: Option<usize>,
+    /// Schedules of such a team.
+    pub team_schedules: Option<usize>,
+    /// Bytes of payloads of unfinished jobs of such a team.
+    pub team_payload_bytes: Option<usize>,
+    /// Runs of such a team at the same time.
+    pub team_concurrent_runs: Option<usize>,
 }
 
 /// The defaults of the table. A test compares the two, field by field.
@@ -157,6 +168,11 @@ impl Default for Config {
             target_deny: Vec::new(),
             allow_private_targets: false,
             egress_proxy: None,
+            team_writes_per_second: None,
+            team_unfinished_jobs: None,
+            team_schedules: None,
+            team_payload_bytes: None,
+            team_concurrent_runs: None,
         }
     }
 }

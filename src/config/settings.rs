@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::kind::Kind;
 use super::read::{log_filter, postgres_url, public_key, secret_keys, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
-use super::{edge, egress, jwt};
+use super::{edge, egress, jwt, quota};
 
 /// One setting.
 pub(super) struct Setting {
@@ -356,4 +356,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     egress::TARGET_DENY,
     egress::ALLOW_PRIVATE_TARGETS,
     egress::EGRESS_PROXY,
+    quota::TEAM_WRITES_PER_SECOND,
+    quota::TEAM_UNFINISHED_JOBS,
+    quota::TEAM_SCHEDULES,
+    quota::TEAM_PAYLOAD_BYTES,
+    quota::TEAM_CONCURRENT_RUNS,
 ];

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json_path::JsonPath;
 use super::principal::Team;
+use super::quota::Quotas;
 
 /// What a team has settled for itself; none means the installation's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct Settings {
     /// How long finished jobs are kept, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_ms: Option<u64>,
+    /// Its own limits, which only an installation admin sets.
+    #[serde(default, skip_serializing_if = "Quotas::is_empty")]
+    pub quotas: Quotas,
     /// Values of payloads and answers that readers are shown as masks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redact: Vec<JsonPath>,

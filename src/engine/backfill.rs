@@ -62,6 +62,7 @@ pub async fn backfill(
         let detail = "must not lie in the future; what is to come fires by itself";
         return Err(Invalid::one("#/to", "out-of-range", detail).into());
     }
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
     let work = async |session: &Session| {
         let schedule = lock(ctx, session, who, ident).await?;
         let timetable = timetable(session, who, &schedule.doc).await?;
@@ -71,6 +72,7 @@ pub async fn backfill(
             let fires = slots.iter().map(planned).collect();
             return Ok((schedule.id, fires, Written::default()));
         }
+        room.take(slots.len(), slots.len().saturating_mul(schedule.payload.len()))?;
         let filled = fill(session, &schedule, (&timetable, range), slots, now).await?;
         let made = json!({
             "from": show::instant(range.from),
@@ -83,11 +85,21 @@ pub async fn backfill(
     let answer = once(ctx, key, now, work, |(_, fires, _)| render(fires)).await?;
     Ok(match answer {
         Answer::Fresh((schedule, fires, written), kept) => {
+            room.keep();
+            owe(ctx, who, &written).await;
             written.tell(ctx, schedule.shard()).await;
             Answer::Fresh(fires, kept)
         }
         Answer::Replayed(kept) => Answer::Replayed(kept),
     })
+}
+
+/// The request itself was counted as one write; it is as many as it has made jobs.
+async fn owe(ctx: &Ctx, who: &Principal, written: &Written) {
+    let more = written.fires.len().saturating_sub(1);
+    if let Err(error) = ctx.quotas.owe(ctx, &who.team, more).await {
+        tracing::warn!(team = %who.team, more, %error, "writes were not charged");
+    }
 }
 
 /// The slots of the range that have made no job.

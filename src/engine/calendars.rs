@@ -53,7 +53,7 @@ pub async fn put(
 async fn look_again(ctx: &Ctx, who: &Principal, id: ScheduleId) -> Result<(), Error> {
     let now = ctx.clock.now();
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let found = schedules::lock(&session, id.shard(), &who.team, Which::Id(id)).await?;
     // One that is due asks for its calendars when it fires.
     let waits = |found: &Schedule| found.next_slot_at.is_some_and(|slot| slot > now);

@@ -1,9 +1,10 @@
 //! What an owner does with jobs before and beside their runs: create, look, list.
 
 use super::error::{allow, allow_queue};
+use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
-use super::register::{Registered, register};
-use super::{Ctx, Error, privacy, secrets};
+use super::register::{Registered, due_at, register};
+use super::{Ctx, Error, place, privacy, quota, random, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -48,8 +49,63 @@ pub async fn create(
     allow_queue(who, &new.queue)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     veil.refuse_masks("#/payload", &new.payload).into_result(())?;
+    let repeats = (key, new.unique_key.as_deref());
+    let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
+    let answer = match together(ctx, who, key, new, &render).await? {
+        Together::Done(answer) => answer,
+        Together::Alone(new) => alone(ctx, who, key, new, render).await?,
+    };
+    if let Answer::Fresh(Registered::New(job), _) = &answer {
+        room.keep();
+        registered(ctx, std::iter::once(job), "api");
+    }
+    Ok(answer)
+}
+
+/// What became of a registration that went with others.
+enum Together {
+    Done(Answer<Registered>),
+    /// Nothing: it must go alone, where there is time to look what stands against it.
+    Alone(NewJob),
+}
+
+/// Registers a job in one transaction with those that arrive at the same time. The answer is made
+/// before, so that it can be kept with the job.
+async fn together(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    new: NewJob,
+    render: impl Fn(&Registered) -> Kept,
+) -> Result<Together, Error> {
+    let now = ctx.clock.now();
+    let shard = match (&new.unique_key, key) {
+        (Some(unique), _) => place::by_key(ctx, &who.team, unique),
+        (None, Some(key)) => key.shard,
+        (None, None) => ctx.group.shard(&ctx.shards),
+    };
+    let id = JobId::new(now, shard, random::bits());
+    let due_at = due_at(new.due, now);
+    let made = Registered::New(Job::registered(id, who.team.clone(), &new, (due_at, now)));
+    let kept = render(&made);
+    let (team, key) = (who.team.clone(), key.cloned());
+    let joined = ctx.group.join(Joining { id, team, new, due_at, at: now, key, kept }).await?;
+    Ok(match joined {
+        Joined::Committed(joining) => Together::Done(Answer::Fresh(made, joining.kept)),
+        Joined::LeftOut(joining) => Together::Alone(joining.new),
+    })
+}
+
+/// Registers a job in a transaction of its own.
+async fn alone(
+    ctx: &Ctx,
+    who: &Principal,
+    key: Option<&Key>,
+    new: NewJob,
+    render: impl Fn(&Registered) -> Kept,
+) -> Result<Answer<Registered>, Error> {
     let now = ctx.clock.now();
     let reject = new.on_duplicate == OnDuplicate::Reject;
     let work = async |session: &crate::store::Session| {
@@ -63,11 +119,7 @@ pub async fn create(
             None => Err(Error::Broken("a registration had no answer".into())),
         }
     };
-    let answer = once(ctx, key, now, work, render).await?;
-    if let Answer::Fresh(Registered::New(job), _) = &answer {
-        registered(ctx, std::iter::once(job), "api");
-    }
-    Ok(answer)
+    once(ctx, key, now, work, render).await
 }
 
 /// Registers up to a thousand jobs in one transaction.
@@ -87,7 +139,7 @@ pub async fn create_batch(
     };
     let mut items: Vec<Result<NewJob, Invalid>> =
         items.into_iter().enumerate().map(admit).collect();
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     for (place, item) in items.iter_mut().enumerate() {
         let Ok(new) = item else { continue };
         let masks = veil.refuse_masks(&format!("#/jobs/{place}/payload"), &new.payload);
@@ -106,6 +158,10 @@ pub async fn create_batch(
         }
     }
     let now = ctx.clock.now();
+    let sizes: Vec<_> =
+        items.iter().filter_map(|item| item.as_ref().ok()).map(|new| new.payload.len()).collect();
+    let more = (sizes.len(), sizes.iter().sum());
+    let room = quota::admit(ctx, who, (key, None), more).await?;
     let work = async |session: &crate::store::Session| {
         let good: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
         let rejects: Vec<_> = good.iter().map(|n| n.on_duplicate == OnDuplicate::Reject).collect();
@@ -134,6 +190,7 @@ pub async fn create_batch(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(items, _) = &answer {
+        room.keep();
         let jobs = items.iter().filter_map(|item| match item {
             Item::Created(job) => Some(job),
             Item::Existing(_) | Item::Duplicate(_) | Item::Invalid(_) => None,

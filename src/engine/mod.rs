@@ -12,11 +12,13 @@ pub mod backfill;
 pub mod breaker;
 pub mod calendars;
 pub mod callbacks;
+pub mod ceilings;
 pub mod claim;
 pub mod clock;
 pub mod error;
 pub mod every;
 pub mod fire;
+pub mod group;
 pub mod guard;
 pub mod health;
 pub mod hint;
@@ -35,6 +37,7 @@ pub mod place;
 pub mod privacy;
 pub mod puller;
 pub mod queues;
+pub mod quota;
 pub mod random;
 pub mod refusal;
 pub mod register;
@@ -47,6 +50,7 @@ pub mod settle;
 pub mod signers;
 pub mod signing;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod trigger;
@@ -62,6 +66,7 @@ use crate::store::Store;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::Error;
+pub use group::Group;
 pub use guard::Guard;
 pub use refusal::Refusal;
 pub use wake::Wake;
@@ -81,6 +86,10 @@ pub struct Ctx {
     pub limits: Arc<Limits>,
     /// What is known of who may ask.
     pub access: Access,
+    /// Where single registrations meet.
+    pub group: Group,
+    /// What is known of how much of everything a team may have.
+    pub quotas: quota::Desk,
 }
 
 /// Bounds and settings that the use cases obey.

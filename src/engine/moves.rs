@@ -3,6 +3,7 @@
 //! Each locks the job's `live` row, decides by the state found, and moves it in the same
 //! transaction, so that a racing claim or settle comes wholly before or wholly after.
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use super::audit::{self, Deed, show};
@@ -34,9 +35,10 @@ pub async fn change(
 ) -> Result<Job, Error> {
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
-    let veil = privacy::veil(ctx, who).await?;
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
+    let veil = privacy::veil(ctx, who);
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let changed = async {
         let (live, job) = lock(&session, who, id).await?;
         let etag = job.etag();
@@ -48,6 +50,10 @@ pub async fn change(
             return Err(Error::Refused { id, state, wanted: "changed" });
         }
         let mut change = changes(&job)?;
+        let grows = |new: &Bytes| {
+            new.len().saturating_sub(job.asked.payload.as_ref().map_or(0, Bytes::len))
+        };
+        room.take(0, change.payload.as_ref().map_or(0, grows))?;
         let payload = change.payload.as_deref().unwrap_or_default();
         veil.refuse_masks("#/payload", payload).into_result(())?;
         // A past due time means at once; it does not jump the queue.
@@ -59,6 +65,7 @@ pub async fn change(
         Ok(changed)
     };
     let job = ended(&session, changed.await).await?;
+    room.keep();
     ctx.wake.due(id.shard(), job.standing.next_attempt_at.unwrap_or(now));
     Ok(job)
 }
@@ -136,11 +143,13 @@ pub async fn rerun(
 ) -> Result<Answer<Job>, Error> {
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
     let work = async |session: &Session| {
         let job = read_back(session, who, id).await?;
         if !job.state().is_final() {
             return Err(Error::Refused { id, state: job.state(), wanted: "run again" });
         }
+        room.take(1, job.asked.payload.as_ref().map_or(0, Bytes::len))?;
         let place = (None, now);
         match register(ctx, session, &who.team, vec![again(&job)], place).await?.pop() {
             Some(Registered::New(new)) => {
@@ -154,6 +163,7 @@ pub async fn rerun(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(job, _) = &answer {
+        room.keep();
         registered(ctx, std::iter::once(job), "rerun");
     }
     Ok(answer)

@@ -98,7 +98,7 @@ pub async fn whole<T>(
     work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let done = finish(&session, work(&session).await).await?;
     session.commit().await?;
     Ok(done)

@@ -14,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::breaker::{Call, Ceiling, Targets};
+use super::ceilings::Ceilings;
 use super::invoke::{Invoker, invoke};
 use super::rounds::Rounds;
 use super::settle::{self, BATCH, News};
+use super::targets::Teller;
 use super::{Ctx, Error, clock, every};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::principal::Team;
@@ -36,6 +38,7 @@ pub struct Puller {
     rounds: Mutex<Rounds>,
     next_look: Mutex<Instant>,
     rivalry: Mutex<Rivalry>,
+    ceilings: Arc<Ceilings>,
     /// Runs that are claimed and not yet settled: their leases are renewed.
     held: Arc<Mutex<BTreeSet<RunId>>>,
     news: mpsc::Sender<News>,
@@ -86,7 +89,9 @@ impl Puller {
     ) -> Arc<Self> {
         let (news, inbox) = mpsc::channel(BATCH * 2);
         let held = Arc::new(Mutex::new(BTreeSet::new()));
-        let settler = Settler { ctx: ctx.clone(), held: Arc::clone(&held) };
+        let ceilings = Arc::new(Ceilings::default());
+        let settler =
+            Settler { ctx: ctx.clone(), held: Arc::clone(&held), ceilings: Arc::clone(&ceilings) };
         tasks.spawn(settler.run(inbox));
         metrics::gauge!(names::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
             .set(f64::from(u32::try_from(concurrency).unwrap_or(u32::MAX)));
@@ -99,6 +104,7 @@ impl Puller {
             rounds: Mutex::default(),
             next_look: Mutex::new(Instant::now()),
             rivalry: Mutex::default(),
+            ceilings,
             held,
             news,
             tasks: tasks.clone(),
@@ -115,6 +121,8 @@ impl Puller {
         while !self.stop.is_cancelled() {
             self.hear();
             let now = self.ctx.clock.now();
+            let freed = self.ceilings.look(&self.ctx, now).await?;
+            self.rounds().merge(freed);
             let free = self.permits.available_permits().min(BATCH);
             if free == 0 {
                 return Ok(Duration::ZERO);
@@ -146,6 +154,11 @@ impl Puller {
             }
         }
         Ok(lease / 3)
+    }
+
+    /// Tells other processes which targets this one holds calls back from.
+    pub fn teller(&self) -> Teller {
+        Teller::new(self.ctx.clone(), self.name.clone(), Arc::clone(&self.targets))
     }
 
     /// Waits until every call has ended and is settled, at most `grace`; what is left is left to its
@@ -228,16 +241,27 @@ impl Puller {
         let lease_until = clock::after(now, self.ctx.limits.lease);
         let session = self.ctx.store.session().await?;
         let times = (now, lease_until);
+        let rooms = self.ceilings.rooms();
+        let within = (start, &rooms[..]);
         let (claimed, next) =
-            live::claim(&session, shard, (&self.name, limit), times, start).await?;
+            live::claim_within(&session, shard, (&self.name, limit), times, within).await?;
         drop(session);
         metrics::histogram!(names::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
         let count = claimed.len();
         metrics::histogram!(names::CLAIM_BATCH_SIZE)
             .record(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        // Due, but not to be had: somebody else is at it.
-        let rest = clock::after(now, REST);
-        let next = next.map(|due| if count == 0 { due.max(rest) } else { due });
+        let (claimed, surplus) = self.ceilings.divide(&self.ctx, claimed).await;
+        for job in surplus {
+            self.hold(job.run);
+            self.tell(News::HandedBack(job.run)).await;
+        }
+        let next = match next {
+            // Due, but not to be had: somebody else is at it, or its team is at its ceiling.
+            Some(due) if claimed.is_empty() && due <= now => {
+                Some(self.ceilings.next_due(&self.ctx, shard, clock::after(now, REST)).await?)
+            }
+            next => next,
+        };
         {
             let mut rounds = self.rounds();
             rounds.set(shard, next);
@@ -287,6 +311,7 @@ impl Puller {
     fn pause(&self, now: DateTime<Utc>) -> Duration {
         let look = *self.next_look.lock().unwrap_or_else(PoisonError::into_inner);
         let look = look.saturating_duration_since(Instant::now());
+        let look = self.ceilings.pause().map_or(look, |soon| soon.min(look));
         self.rounds().earliest().map_or(look, |due| clock::until(now, due).min(look))
     }
 
@@ -311,6 +336,7 @@ impl Puller {
 struct Settler {
     ctx: Ctx,
     held: Arc<Mutex<BTreeSet<RunId>>>,
+    ceilings: Arc<Ceilings>,
 }
 
 impl Settler {
@@ -362,6 +388,9 @@ impl Settler {
             sleep(every::back_off(errors)).await;
         }
         metrics::histogram!(names::SETTLE_DURATION).record(started.elapsed().as_secs_f64());
+        if self.ceilings.freed() {
+            self.ctx.wake.jobs().here.nudge();
+        }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for item in news {
             held.remove(&item.run());

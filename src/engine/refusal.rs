@@ -2,6 +2,7 @@
 //! sufficed.
 
 use super::Error;
+use crate::domain::quota::Quota;
 
 /// What stands against it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,28 @@ pub enum Refusal {
         /// When the window of the count ends, in seconds.
         retry_after_s: u64,
     },
+    /// The team writes faster than it may.
+    #[error(
+        "the team may make {rate} writes a second; the next one is looked at in {retry_after_s} s"
+    )]
+    OverRate {
+        /// Writes per second.
+        rate: u64,
+        /// When there is room for one, in seconds.
+        retry_after_s: u64,
+    },
+    /// The team has as much of something as it may have.
+    #[error("the quota {} is used up: {used} of {limit}, and this would add {more}", .quota.as_str())]
+    OverQuota {
+        /// Of what.
+        quota: Quota,
+        /// How much it may have.
+        limit: u64,
+        /// How much it has.
+        used: u64,
+        /// How much was to come.
+        more: u64,
+    },
 }
 
 impl Refusal {
@@ -52,6 +75,7 @@ impl Refusal {
             Self::InvitationEnded => "invitation-ended",
             Self::LoginUnavailable => "login-unavailable",
             Self::TooManyTries { .. } => "too-many-tries",
+            Self::OverRate { .. } | Self::OverQuota { .. } => "quota-exceeded",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Putting jobs into the database: ids and shards are chosen here, unique keys are met here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -8,7 +8,8 @@ use super::{Ctx, Error, clock, place, random};
 use crate::domain::id::{JobId, Shard};
 use crate::domain::job::{Due, Job, NewJob};
 use crate::domain::principal::Team;
-use crate::store::{Session, jobs, live};
+use crate::store::entries::{self, Row, Rows};
+use crate::store::{Bounds, Session, jobs, live};
 
 /// What became of one registration.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ pub async fn register(
 }
 
 /// When a job is due: what lies in the past means at once.
-fn due_at(due: Due, now: DateTime<Utc>) -> DateTime<Utc> {
+pub(super) fn due_at(due: Due, now: DateTime<Utc>) -> DateTime<Utc> {
     match due {
         Due::At(at) => at.map_or(now, |at| at.max(now)),
         Due::In(millis) => clock::after(now, std::time::Duration::from_millis(millis)),
@@ -84,12 +85,7 @@ async fn insert(
     answers: &mut [Option<Registered>],
 ) -> Result<(), Error> {
     for _ in 0..LOOKS {
-        let rows: Vec<_> = entries.iter().map(|e| (e.id, team, &e.new, e.due_at)).collect();
-        let taken_in = live::insert(session, shard, &rows, now).await?;
-        let rows: Vec<_> = rows.into_iter().filter(|row| taken_in.contains(&row.0)).collect();
-        if !rows.is_empty() {
-            jobs::insert(session, shard, &rows, now).await?;
-        }
+        let taken_in = write(session, team, (shard, now), &entries).await?;
         let (new, kept_out): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|entry| taken_in.contains(&entry.id));
         for entry in new {
@@ -102,6 +98,31 @@ async fn insert(
         }
     }
     Ok(())
+}
+
+/// Writes what no unique key keeps out, and says what that is.
+async fn write(
+    session: &Session,
+    team: &Team,
+    (shard, now): (Shard, DateTime<Utc>),
+    entries: &[Entry],
+) -> Result<HashSet<JobId>, Error> {
+    let rows = entries.iter();
+    let rows = rows.map(|e| Row { id: e.id, team, new: &e.new, due_at: e.due_at, at: now });
+    let mut rows = [(shard, rows.collect::<Vec<_>>())];
+    if entries.iter().all(|entry| entry.new.unique_key.is_none()) {
+        let taken_in = entries::insert(session, Bounds::Inside, Rows::Both, &rows).await?;
+        return Ok(taken_in.into_iter().collect());
+    }
+    let taken_in = entries::insert(session, Bounds::Inside, Rows::Live, &rows).await?;
+    let taken_in: HashSet<_> = taken_in.into_iter().collect();
+    for (_, rows) in &mut rows {
+        rows.retain(|row| taken_in.contains(&row.id));
+    }
+    if !taken_in.is_empty() {
+        entries::insert(session, Bounds::Inside, Rows::Jobs, &rows).await?;
+    }
+    Ok(taken_in)
 }
 
 /// Answers with the jobs that have the keys; returns the entries whose job finished meanwhile.

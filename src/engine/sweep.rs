@@ -95,7 +95,7 @@ pub(super) async fn give_back(
 /// Ends runs of one shard that were silent past their lease; returns how many.
 async fn overdue(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let silent = live::overdue(&session, shard, now, limit()).await?;
     let count = silent.len();
     if count == 0 {
@@ -146,7 +146,7 @@ fn why(live: &Live, now: DateTime<Utc>) -> (Outcome, RunError) {
 /// Ends jobs of one shard whose start deadline passed; returns how many.
 async fn unstarted(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let late = live::unstarted(&session, shard, now, limit()).await?;
     if late.is_empty() {
         session.rollback().await;

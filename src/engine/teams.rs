@@ -128,15 +128,12 @@ pub async fn change(
     allow_in(who, team, Act::Own)?;
     let work = async |session: &Session| {
         let before = lock(session, team).await?;
-        let etag = before.etag();
-        if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
-            return Err(Error::ConditionFailed { current: etag });
-        }
+        check(&before, expected)?;
         let new = change.apply(&before);
         put(ctx, session, who, ("change", None), (&before, new)).await
     };
     let changed = whole(ctx, work).await?;
-    ctx.access.forget_settings(team);
+    ctx.access.settle(team, &changed.settings);
     Ok(changed)
 }
 
@@ -148,6 +145,7 @@ impl Change {
             retention_ms: self.retention_ms.unwrap_or(known.retention_ms),
             redact: self.redact.unwrap_or(known.redact),
             viewers_see_payloads: self.viewers_see_payloads.unwrap_or(known.viewers_see_payloads),
+            ..known
         };
         let name = self.name.unwrap_or_else(|| before.name.clone());
         TeamRecord { name, settings, ..before.clone() }
@@ -183,12 +181,23 @@ pub async fn suspend(
     Ok(answer)
 }
 
-async fn lock(session: &Session, team: &Team) -> Result<TeamRecord, Error> {
+/// Goes on only if the team is as the caller takes it to be.
+pub(super) fn check(team: &TeamRecord, expected: Option<&str>) -> Result<(), Error> {
+    let etag = team.etag();
+    if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
+        return Err(Error::ConditionFailed { current: etag });
+    }
+    Ok(())
+}
+
+/// Locks a team; one that nobody has described is as it would be.
+pub(super) async fn lock(session: &Session, team: &Team) -> Result<TeamRecord, Error> {
     let found = teams::lock(session, team).await?;
     Ok(found.unwrap_or_else(|| TeamRecord::untouched(team)))
 }
 
-async fn put(
+/// Writes a team as it is to be, and what was done to it.
+pub(super) async fn put(
     ctx: &Ctx,
     session: &Session,
     who: &Principal,

@@ -11,7 +11,7 @@ use super::{Ctx, Error};
 use crate::domain::id::ScheduleId;
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::doc::Overlap;
-use crate::domain::schedule::record::{Fire, TRIGGER};
+use crate::domain::schedule::record::{Fire, Schedule, TRIGGER};
 use crate::store::Session;
 use crate::store::idempotency::Kept;
 
@@ -37,10 +37,18 @@ pub async fn trigger(
 ) -> Result<Answer<Triggered>, Error> {
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
-    let work = async |session: &Session| fire(ctx, session, who, (ident, overlap), now).await;
+    let mut room = ctx.quotas.room(ctx, &who.team).await;
+    let work = async |session: &Session| {
+        let schedule = lock(ctx, session, who, ident).await?;
+        room.take(1, schedule.payload.len())?;
+        fire(session, who, (&schedule, overlap), now).await
+    };
     let answer = once(ctx, key, now, work, |(triggered, _)| render(triggered)).await?;
     Ok(match answer {
         Answer::Fresh((triggered, written), kept) => {
+            if triggered.fire.job.is_some() {
+                room.keep();
+            }
             written.tell(ctx, triggered.schedule.shard()).await;
             Answer::Fresh(triggered, kept)
         }
@@ -49,13 +57,11 @@ pub async fn trigger(
 }
 
 async fn fire(
-    ctx: &Ctx,
     session: &Session,
     who: &Principal,
-    (ident, overlap): (&Ident, Option<Overlap>),
+    (schedule, overlap): (&Schedule, Option<Overlap>),
     now: DateTime<Utc>,
 ) -> Result<(Triggered, Written), Error> {
-    let schedule = lock(ctx, session, who, ident).await?;
     let shard = schedule.id.shard();
     let overlap = overlap.unwrap_or(schedule.doc.overlap);
     let mut at = beside_slots(now);
@@ -65,7 +71,7 @@ async fn fire(
         let others = others.entry(schedule.id).or_default();
         let mut batch = Batch::default();
         let cause = Cause { origin: TRIGGER, at, due_at: now, overlap };
-        batch.fire(&schedule, cause, others, now);
+        batch.fire(schedule, cause, others, now);
         let written = batch.write(session, shard, now).await?;
         if let Some((_, fire)) = written.fires.first().cloned() {
             let waits = written.has_waiting();

@@ -51,6 +51,11 @@ impl Mailbox {
         self.news.notify_one();
     }
 
+    /// Wakes the reader without a hint: it has something else to look at.
+    pub fn nudge(&self) {
+        self.news.notify_one();
+    }
+
     /// Takes everything out.
     pub fn take(&self) -> Dues {
         std::mem::take(&mut *self.dues.lock().unwrap_or_else(PoisonError::into_inner))

@@ -25,9 +25,11 @@ const ACTS: &[(Act, &[&str])] = &[
             "getCalendar",
             "listTeams",
             "getTeam",
+            "getQuotas",
             "listMembers",
             "getMember",
             "verifyCall",
+            "listTargets",
         ],
     ),
     (
@@ -80,7 +82,7 @@ const ACTS: &[(Act, &[&str])] = &[
         ],
     ),
     (Act::Own, &["changeTeam"]),
-    (Act::Install, &["createTeam", "suspendTeam", "unsuspendTeam"]),
+    (Act::Install, &["createTeam", "suspendTeam", "unsuspendTeam", "changeQuotas"]),
 ];
 
 /// The name of the extension.

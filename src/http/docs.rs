@@ -108,27 +108,32 @@ pub(super) async fn get_version() -> HttpResponse {
 }
 
 async fn problem_page(code: web::Path<String>) -> Reply {
-    let kind = KINDS.iter().find(|kind| kind.code == code.as_str());
-    let kind =
-        kind.ok_or_else(|| Problem::new("not-found", "There is no such kind of problem."))?;
+    let kinds: Vec<_> = KINDS.iter().filter(|kind| kind.code == code.as_str()).collect();
+    if kinds.is_empty() {
+        return Err(Problem::new("not-found", "There is no such kind of problem."));
+    }
     Ok(HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "no-cache"))
-        .body(page(kind)))
+        .body(page(&code, &kinds)))
 }
 
 /// Everything on it is ours, so nothing needs escaping but what the texts themselves hold.
-fn page(kind: &Kind) -> String {
-    let retry = if kind.retryable { "may succeed later" } else { "will fail again" };
+fn page(code: &str, kinds: &[&Kind]) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let part = |kind: &&Kind| {
+        let retry = if kind.retryable { "may succeed later" } else { "will fail again" };
+        format!(
+            "<h1>{title}</h1><p>Code <code>{code}</code>, status {status}. The same request \
+             {retry}.</p><p>{hint}</p>",
+            title = escape(kind.title),
+            status = kind.status,
+            hint = escape(kind.hint),
+        )
+    };
+    let parts: String = kinds.iter().map(part).collect();
     format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{code}</title>\
-         <h1>{title}</h1><p>Code <code>{code}</code>, status {status}. The same request {retry}.</p>\
-         <p>{hint}</p></html>",
-        code = kind.code,
-        title = escape(kind.title),
-        status = kind.status,
-        hint = escape(kind.hint),
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{code}</title>{parts}</html>"
     )
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::extract::{client_address, edge};
 use super::problem::Problem;
-use super::{cors, headers, server, watch};
+use super::{cors, headers, rate, server, watch};
 use crate::engine::random;
 use crate::telemetry::metrics as names;
 
@@ -104,6 +104,7 @@ fn dress(answer: &mut ServiceResponse<BoxBody>, id: &str) {
     if !answer.contains_key(CACHE_CONTROL) {
         answer.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    rate::tell(&request, answer);
     headers::secure(answer);
     if let Some(edge) = edge(&request) {
         cors::share(request.headers(), answer, &edge.origins);

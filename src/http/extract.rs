@@ -16,9 +16,9 @@ use futures_util::StreamExt;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::envelope;
 use super::problem::Problem;
 use super::server::Edge;
+use super::{envelope, rate};
 use crate::domain::key::KEY_PREFIX;
 use crate::domain::principal::{Principal, Via};
 use crate::domain::schedule::ical;
@@ -84,6 +84,7 @@ impl FromRequest for Caller {
                 }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
             };
+            rate::count(&api.ctx, &who, &request).await?;
             who.via.address = client_address(&request);
             who.via.request_id = envelope::id_of(&request);
             let (ctx, require_key) = (api.ctx.clone(), api.require_key);
@@ -216,7 +217,7 @@ impl FromRequest for Engine {
     }
 }
 
-fn api(request: &HttpRequest) -> Result<&Api, Problem> {
+pub(super) fn api(request: &HttpRequest) -> Result<&Api, Problem> {
     let missing = || Problem::new("internal", "The API is not set up.");
     request.app_data::<web::Data<Api>>().map(|data| data.as_ref()).ok_or_else(missing)
 }

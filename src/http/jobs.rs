@@ -41,7 +41,7 @@ use crate::wire::request::{JobRequest, read_job};
 pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
     let new = read_job(body.json()?, "#", caller.ctx.limits.max_payload)?;
     let key = caller.key(body.bytes())?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Registered| show_registered(&caller.ctx, made, &veil);
     Ok(reply(jobs::create(&caller.ctx, &caller.who, key.as_ref(), new, show).await?))
 }
@@ -63,7 +63,9 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
     let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload)?;
     let mode = if atomic { Batch::Atomic } else { Batch::EachAlone };
     let key = caller.key(body.bytes())?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    // The request itself was counted as one write; it is as many as it has jobs.
+    caller.ctx.quotas.owe(&caller.ctx, &caller.who.team, items.len().saturating_sub(1)).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items, &veil));
     let batch = (mode, items);
     Ok(reply(jobs::create_batch(&caller.ctx, &caller.who, key.as_ref(), batch, show).await?))
@@ -84,7 +86,7 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
 #[get("/v1/jobs/{id}")]
 pub(super) async fn get_job(caller: Caller, id: web::Path<String>) -> Reply {
     let job = jobs::get(&caller.ctx, &caller.who, job_id(&id)?).await?;
-    Ok(show_job(&caller.ctx, &job, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show_job(&caller.ctx, &job, &veil(&caller.ctx, &caller.who)))
 }
 
 /// The filters of a list of jobs; all must hold.
@@ -141,7 +143,7 @@ pub(super) async fn list_jobs(caller: Caller) -> Reply {
     let page = (list.place()?, list.limit);
     let (found, more) = jobs::list(&caller.ctx, &caller.who, &filter, page).await?;
     let last = found.last().filter(|_| more).map(|job| job.id.to_string());
-    let (now, veil) = (caller.ctx.clock.now(), veil(&caller.ctx, &caller.who).await?);
+    let (now, veil) = (caller.ctx.clock.now(), veil(&caller.ctx, &caller.who));
     Ok(list.page(found.iter().map(|job| JobView::new(job, now, &veil)).collect(), last))
 }
 

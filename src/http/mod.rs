@@ -23,10 +23,13 @@ pub mod openapi;
 pub mod preview;
 pub mod problem;
 pub mod queues;
+pub mod quotas;
+mod rate;
 pub mod runs;
 pub mod schedules;
 mod server;
 pub mod signing;
+pub mod targets;
 pub mod teams;
 mod watch;
 
@@ -48,6 +51,7 @@ pub fn document() -> OpenApi {
         .configure(operations)
         .split_for_parts();
     acts::state(&mut document);
+    rate::state(&mut document);
     document
 }
 
@@ -70,6 +74,7 @@ fn operations(cfg: &mut ServiceConfig<'_>) {
         .service(queues::put_queue)
         .service(queues::pause_queue)
         .service(queues::resume_queue)
+        .service(targets::list_targets)
         .service(docs::get_version);
     schedule_operations(cfg);
     access_operations(cfg);
@@ -94,6 +99,8 @@ fn team_operations(cfg: &mut ServiceConfig<'_>) {
         .service(teams::change_team)
         .service(teams::suspend_team)
         .service(teams::unsuspend_team)
+        .service(quotas::get_quotas)
+        .service(quotas::change_quotas)
         .service(members::list_members)
         .service(members::get_member)
         .service(members::put_member)

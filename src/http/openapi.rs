@@ -30,6 +30,7 @@ pub fn base() -> utoipa::openapi::OpenApi {
         (name = "runs", description = "What became of a job: its runs and its log"),
         (name = "callbacks", description = "What targets post back"),
         (name = "queues", description = "Where jobs wait"),
+        (name = "targets", description = "What calls are held back from"),
         (name = "schedules", description = "What makes a job at every fire time"),
         (name = "calendars", description = "Days on which schedules rest"),
         (name = "access", description = "Who may ask, and who did what: API keys, tokens, the audit log"),

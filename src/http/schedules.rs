@@ -38,10 +38,10 @@ use crate::wire::schedule::view::ScheduleView;
 )]
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
     let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, None))?;
     let key = caller.key(body.bytes())?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Schedule| {
         kept(201, Some(format!("/v1/schedules/{}", made.id)), &ScheduleView::new(made, &veil))
     };
@@ -117,7 +117,7 @@ fn read_filter(filter: &mut Filter, key: &str, value: &str) -> Result<bool, Stri
 #[get("/v1/schedules/{schedule}")]
 pub(super) async fn get_schedule(caller: Caller, schedule: web::Path<String>) -> Reply {
     let found = schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
-    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who)))
 }
 
 /// Create or change a schedule by name
@@ -140,6 +140,8 @@ pub(super) async fn get_schedule(caller: Caller, schedule: web::Path<String>) ->
         (status = 200, description = "The schedule as it is now", body = ScheduleView,
          headers(("ETag" = String, description = "For If-Match"))),
         Refusals, BodyRefusals, Stale,
+        (status = 409, description = "The team has as many schedules as it may have",
+         content_type = "application/problem+json", body = ProblemView),
         (status = 404, description = "If-Match was given, and there is no such schedule",
          content_type = "application/problem+json", body = ProblemView),
     ),
@@ -150,13 +152,13 @@ pub(super) async fn put_schedule(caller: Caller, schedule: web::Path<String>, bo
     if !is_schedule_name(&schedule) {
         return Err(Invalid::one("#/path/schedule", "out-of-range", NAME_RULE).into());
     }
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
     let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, Some(&schedule)))?;
     let exact = condition.as_deref().filter(|etag| *etag != "*");
     if condition.is_some() && exact.is_none() {
         schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
     }
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let (found, put) = schedules::put(&caller.ctx, &caller.who, exact, draft).await?;
     Ok(match put {
         Put::Created => {
@@ -195,12 +197,12 @@ pub(super) async fn change_schedule(
 ) -> Reply {
     let expected = caller.condition()?;
     let patch = body.json()?;
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
     let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, &zone, None));
     let apply = |found: &Schedule| Ok(read_patch(patch, found, terms)?);
     let (ctx, who) = (&caller.ctx, &caller.who);
     let found = schedules::change(ctx, who, &ident, expected.as_deref(), apply).await?;
-    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who)))
 }
 
 /// Delete a schedule
@@ -245,7 +247,7 @@ pub(super) async fn pause_schedule(
     let reason = read_pause(body.json()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let pause = (&ident, reason.as_str());
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::pause(&caller.ctx, &caller.who, key.as_ref(), pause, keep).await?))
 }
@@ -275,7 +277,7 @@ pub(super) async fn resume_schedule(
     let catch_up = read_resume(body.json_or_empty()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let resume = (&ident, catch_up);
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::resume(&caller.ctx, &caller.who, key.as_ref(), resume, keep).await?))
 }

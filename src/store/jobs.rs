@@ -13,7 +13,7 @@ use super::runs::read_error;
 use super::{Error, Session, Store, live, sql};
 use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, ScheduleId, Shard};
-use crate::domain::job::{Asked, Job, NewJob, Reason, Spec, Standing};
+use crate::domain::job::{Asked, Job, Reason, Spec, Standing};
 use crate::domain::principal::Team;
 use crate::domain::run::{LastRun, Progress, RunState};
 use crate::domain::state::State;
@@ -50,51 +50,6 @@ pub struct Change {
     pub spec: Option<Spec>,
     /// What is sent.
     pub payload: Option<Bytes>,
-}
-
-/// Keeps what was asked, for jobs of one shard.
-pub async fn insert(
-    session: &Session,
-    shard: Shard,
-    jobs: &[(JobId, &Team, &NewJob, DateTime<Utc>)],
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.uuid()).collect();
-    let teams: Vec<&str> = jobs.iter().map(|(_, team, ..)| team.as_str()).collect();
-    let new: Vec<&NewJob> = jobs.iter().map(|(_, _, new, _)| *new).collect();
-    let queues: Vec<&str> = new.iter().map(|n| n.queue.as_str()).collect();
-    let names: Vec<_> = new.iter().map(|n| n.name.as_deref()).collect();
-    let specs: Vec<_> = new.iter().map(|n| Json(&n.spec)).collect();
-    let payloads: Vec<&[u8]> = new.iter().map(|n| n.payload.as_ref()).collect();
-    let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
-    let priorities: Vec<i16> = new.iter().map(|n| n.priority).collect();
-    let deadlines: Vec<_> = new.iter().map(|n| n.start_deadline).collect();
-    let keys: Vec<_> = new.iter().map(|n| n.unique_key.as_deref()).collect();
-    let owners: Vec<_> = new.iter().map(|n| n.owner_service.as_deref()).collect();
-    let tags: Vec<_> = new.iter().map(|n| (!n.tags.is_empty()).then_some(Json(&n.tags))).collect();
-    let reruns: Vec<_> = new.iter().map(|n| n.rerun_of.map(JobId::uuid)).collect();
-    let schedules: Vec<_> = new.iter().map(|n| n.fire.map(|fire| fire.schedule.uuid())).collect();
-    let fires: Vec<_> = new.iter().map(|n| n.fire.map(|fire| fire.at)).collect();
-    let params: super::Params<'_> = &[
-        &shard.0,
-        &ids,
-        &teams,
-        &queues,
-        &names,
-        &specs,
-        &payloads,
-        &dues,
-        &priorities,
-        &deadlines,
-        &keys,
-        &owners,
-        &tags,
-        &reruns,
-        &schedules,
-        &fires,
-        &now,
-    ];
-    session.query(sql!("jobs/insert"), params).await.map(drop)
 }
 
 /// A job of a team.

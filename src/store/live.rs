@@ -10,7 +10,6 @@ use uuid::Uuid;
 use super::{Call, Error, Session, Store, claimed, sql};
 use crate::domain::breaker::Deferral;
 use crate::domain::id::{JobId, RunId, ScheduleId, Shard};
-use crate::domain::job::NewJob;
 use crate::domain::principal::Team;
 use crate::domain::run::Progress;
 use crate::domain::state::State;
@@ -93,40 +92,6 @@ pub struct Return {
     pub later: Option<(DateTime<Utc>, Deferral)>,
 }
 
-/// Adds PENDING and WAITING jobs to one shard; returns those that no unique key kept out.
-pub async fn insert(
-    session: &Session,
-    shard: Shard,
-    jobs: &[(JobId, &Team, &NewJob, DateTime<Utc>)],
-    now: DateTime<Utc>,
-) -> Result<Vec<JobId>, Error> {
-    let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.uuid()).collect();
-    let teams: Vec<&str> = jobs.iter().map(|(_, team, ..)| team.as_str()).collect();
-    let queues: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.queue.as_str()).collect();
-    let priorities: Vec<i16> = jobs.iter().map(|(_, _, new, _)| new.priority).collect();
-    let dues: Vec<DateTime<Utc>> = jobs.iter().map(|(.., due)| *due).collect();
-    let deadlines: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.start_deadline).collect();
-    let keys: Vec<_> = jobs.iter().map(|(_, _, new, _)| new.unique_key.as_deref()).collect();
-    let states: Vec<&str> = jobs.iter().map(|(_, _, new, _)| new.first_state().as_str()).collect();
-    let schedules: Vec<_> =
-        jobs.iter().map(|(_, _, new, _)| new.fire.map(|fire| fire.schedule.uuid())).collect();
-    let params: super::Params<'_> = &[
-        &shard.0,
-        &ids,
-        &teams,
-        &queues,
-        &priorities,
-        &dues,
-        &deadlines,
-        &now,
-        &keys,
-        &states,
-        &schedules,
-    ];
-    let rows = session.query(sql!("live/insert"), params).await?;
-    rows.iter().map(|row| Ok(JobId::from_uuid(row.try_get("job_id")?))).collect()
-}
-
 /// The unfinished jobs of a team that have these unique keys.
 pub async fn find_unique(
     session: &Session,
@@ -150,8 +115,23 @@ pub async fn claim(
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
     start: Option<&Team>,
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
+    claim_within(session, shard, (puller, limit), (now, lease_until), (start, &[])).await
+}
+
+/// The same, with at most so many jobs of each of some teams.
+pub async fn claim_within(
+    session: &Session,
+    shard: Shard,
+    (puller, limit): (&str, i64),
+    (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+    (start, rooms): (Option<&Team>, &[(Team, u64)]),
+) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
     let start = start.map(Team::as_str);
-    let claim: super::Params<'_> = &[&shard.0, &now, &limit, &lease_until, &puller, &start];
+    let teams: Vec<&str> = rooms.iter().map(|(team, _)| team.as_str()).collect();
+    let rooms: Vec<i64> =
+        rooms.iter().map(|(_, room)| i64::try_from(*room).unwrap_or(i64::MAX)).collect();
+    let claim: super::Params<'_> =
+        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &teams, &rooms];
     let next_due: super::Params<'_> = &[&shard.0];
     let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next_due)];
     let answers = session.flight(super::Bounds::Inside, &calls).await?;

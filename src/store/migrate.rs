@@ -46,8 +46,18 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "teams", text: include_str!("../../migrations/0006_teams.sql") },
     Migration {
         version: 7,
+        name: "quotas",
+        text: include_str!("../../migrations/0007_quotas.sql"),
+    },
+    Migration {
+        version: 8,
+        name: "targets",
+        text: include_str!("../../migrations/0008_targets.sql"),
+    },
+    Migration {
+        version: 9,
         name: "privacy",
-        text: include_str!("../../migrations/0007_privacy.sql"),
+        text: include_str!("../../migrations/0009_privacy.sql"),
     },
 ];
 

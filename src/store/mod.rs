@@ -13,6 +13,7 @@ pub mod claimed;
 pub mod clock;
 pub mod connect;
 pub mod done;
+pub mod entries;
 pub mod error;
 pub mod events;
 pub mod fires;
@@ -25,6 +26,7 @@ pub mod live;
 pub mod members;
 pub mod migrate;
 pub mod queues;
+pub mod quotas;
 pub mod rounds;
 pub mod runs;
 pub mod schedules;
@@ -33,6 +35,7 @@ pub mod sessions;
 pub mod settings;
 pub mod shards;
 pub mod sweep;
+pub mod targets;
 pub mod teams;
 pub mod tokens;
 pub mod tries;
@@ -109,6 +112,8 @@ pub struct Session {
     /// Set while the connection must not go back to the pool: a transaction is open, or an answer
     /// is still outstanding.
     dirty: AtomicBool,
+    /// A transaction was asked for: its BEGIN goes out with the first statement.
+    begins: AtomicBool,
     limit: Duration,
 }
 
@@ -117,7 +122,12 @@ impl Store {
     pub async fn session(&self) -> Result<Session, Error> {
         let object = self.pool().get().await?;
         let limit = self.statement_timeout() + PATIENCE;
-        Ok(Session { object: Some(object), dirty: AtomicBool::new(false), limit })
+        Ok(Session {
+            object: Some(object),
+            dirty: AtomicBool::new(false),
+            begins: AtomicBool::new(false),
+            limit,
+        })
     }
 
     /// Runs one statement on a connection of its own.
@@ -146,6 +156,9 @@ impl Session {
     /// nothing of the transaction will be committed.
     pub async fn flight(&self, bounds: Bounds, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let prepared = self.prepare(calls).await?;
+        // From here to the sending nothing waits: of two flights side by side the one that is sent first
+        // begins.
+        let bounds = self.beginning(bounds);
         let was_dirty = self.dirty.swap(true, Ordering::Relaxed);
         let sent = timeout(self.limit, self.send(bounds, &prepared, calls)).await;
         let answers = match sent {
@@ -172,12 +185,14 @@ impl Session {
 
     /// Ends a transaction that is not to be committed.
     pub async fn rollback(&self) {
-        self.roll_back(true).await;
+        if !self.begins.swap(false, Ordering::Relaxed) {
+            self.roll_back(true).await;
+        }
     }
 
-    /// Opens a transaction.
-    pub async fn begin(&self) -> Result<(), Error> {
-        self.flight(Bounds::Begin, &[]).await.map(drop)
+    /// Opens a transaction; this costs no round trip of its own.
+    pub fn begin(&self) {
+        self.begins.store(true, Ordering::Relaxed);
     }
 
     /// Commits what earlier flights of an open transaction have done.
@@ -209,6 +224,14 @@ impl Session {
         Ok(prepared)
     }
 
+    fn beginning(&self, bounds: Bounds) -> Bounds {
+        match bounds {
+            Bounds::Inside if self.begins.swap(false, Ordering::Relaxed) => Bounds::Begin,
+            Bounds::Commit if self.begins.swap(false, Ordering::Relaxed) => Bounds::Whole,
+            bounds => bounds,
+        }
+    }
+
     async fn send(
         &self,
         bounds: Bounds,
@@ -216,23 +239,31 @@ impl Session {
         calls: &[Call<'_>],
     ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
         let Some(object) = self.object() else { return Ok(Vec::new()) };
+        // Whether a statement has failed already, because its parameters cannot be encoded: it was never
+        // sent, and the COMMIT of the others must not be sent either.
+        let failed = AtomicBool::new(false);
         let begin = async {
             match bounds {
                 Bounds::Begin | Bounds::Whole => object.batch_execute("BEGIN").await,
                 Bounds::Commit | Bounds::Inside => Ok(()),
             }
         };
+        let run = async |(ready, call): (&Prepared, &Call<'_>)| {
+            let answer = object.query(ready, call.params).await;
+            failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+            answer
+        };
+        let statements = join_all(prepared.iter().zip(calls).map(run));
         let commit = async {
             match bounds {
+                Bounds::Commit | Bounds::Whole if failed.load(Ordering::Relaxed) => Ok(()),
                 Bounds::Commit | Bounds::Whole => object.batch_execute("COMMIT").await,
                 Bounds::Begin | Bounds::Inside => Ok(()),
             }
         };
-        let statements =
-            prepared.iter().zip(calls).map(|(ready, call)| object.query(ready, call.params));
-        // Polled in this order, so sent in this order. A failed statement turns the COMMIT that
-        // follows it into a rollback.
-        let (began, answers, committed) = futures_util::join!(begin, join_all(statements), commit);
+        // Polled in this order, so sent in this order. A statement that fails in the server turns the
+        // COMMIT that follows it into a rollback.
+        let (began, answers, committed) = futures_util::join!(begin, statements, commit);
         began?;
         let answers = answers.into_iter().collect::<Result<_, _>>()?;
         committed?;

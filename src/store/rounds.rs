@@ -38,3 +38,14 @@ pub async fn rivals(
     }
     Ok(found)
 }
+
+/// When the next job of a shard is due that is of none of these teams, as far as one look sees.
+pub async fn next_due_beside(
+    store: &Store,
+    shard: Shard,
+    teams: &[Team],
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let teams: Vec<&str> = teams.iter().map(Team::as_str).collect();
+    let rows = store.query(sql!("rounds/next_due_beside"), &[&shard.0, &teams]).await?;
+    Ok(rows.first().map(|row| row.try_get("due_at")).transpose()?.flatten())
+}

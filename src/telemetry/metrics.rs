@@ -36,6 +36,8 @@ pub const SCHEDULE_FIRES: &str = "axle_schedule_fires_total";
 pub const SCHEDULE_FIRE_LAG: &str = "axle_schedule_fire_lag_seconds";
 /// Breakers of targets that are not closed, in this process. Label `state`: `open`, `half_open`.
 pub const BREAKERS: &str = "axle_target_breakers";
+/// Targets that this process holds calls back from, because of their breaker or their ceiling.
+pub const TARGET_THROTTLED: &str = "axle_target_throttled";
 /// Times that a breaker opened, or opened again.
 pub const BREAKERS_OPENED: &str = "axle_target_breakers_opened_total";
 /// Claimed jobs given back because of their target. Label `reason`.
@@ -48,6 +50,8 @@ pub const STALE_CALLBACKS: &str = "axle_stale_callbacks_total";
 pub const FENCE_REJECTIONS: &str = "axle_fence_rejections_total";
 /// Runs ended because their time was up. Label `source`.
 pub const TIMEOUTS_SWEPT: &str = "axle_timeouts_swept_total";
+/// Requests refused because a quota of their team was used up. Labels `team`, `policy`.
+pub const RATE_LIMITED: &str = "axle_rate_limited_total";
 /// Requests answered. Labels `method`, `route` (the template), `status_class`.
 pub const HTTP_REQUEST_DURATION: &str = "axle_http_request_duration_seconds";
 /// Jobs due and not yet claimed. Label `team`.
@@ -100,12 +104,14 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (SCHEDULE_FIRES, Counter, "What became of fire times of schedules"),
     (SCHEDULE_FIRE_LAG, Histogram(LAG), "From a nominal fire time to its job"),
     (BREAKERS, Gauge, "Breakers of targets that are not closed"),
+    (TARGET_THROTTLED, Gauge, "Targets that this process holds calls back from"),
     (BREAKERS_OPENED, Counter, "Times that a breaker of a target opened"),
     (RUNS_DEFERRED, Counter, "Claimed jobs given back because their target may not be called now"),
     (LEASES_LOST, Counter, "Leases that ran out under a running job"),
     (STALE_CALLBACKS, Counter, "Callbacks of runs that were no longer current"),
     (FENCE_REJECTIONS, Counter, "Writes whose fence was too old"),
     (TIMEOUTS_SWEPT, Counter, "Runs ended because their time was up"),
+    (RATE_LIMITED, Counter, "Requests refused because a quota of their team was used up"),
     (HTTP_REQUEST_DURATION, Histogram(STEP), "How long requests took to answer"),
     (DUE_JOBS, Gauge, "Jobs due and not yet claimed"),
     (OLDEST_DUE_AGE, Gauge, "How long the oldest unclaimed job has been due"),

@@ -14,10 +14,12 @@ pub mod log;
 pub mod login;
 pub mod problem;
 pub mod queue;
+pub mod quota;
 pub mod request;
 pub mod run;
 pub mod schedule;
 pub mod signing;
+pub mod target;
 pub mod team;
 
 use base64::Engine as _;

@@ -54,4 +54,7 @@ pub struct ProblemView {
     /// For `stale-run`: whether the job was cancelled, so that the target can stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,
+    /// For `quota-exceeded`: the policies that stand against it, such as `team-write`.
+    #[serde(default, rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
+    pub violated_policies: Vec<String>,
 }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::fields::Fields;
 use super::instant;
 use super::key::{read_name, roles};
+use super::quota::LimitsView;
 use crate::domain::check::YEAR_MS;
 use crate::domain::invalid::Invalid;
 use crate::domain::json_path::{JsonPath, PATH_MAX_CHARS};
@@ -37,6 +38,9 @@ pub struct TeamView {
     pub suspend_reason: Option<String>,
     /// What it has settled for itself.
     pub settings: SettingsView,
+    /// Its own limits, which an installation admin has set; see `/v1/teams/{team}/quotas` for those
+    /// that hold.
+    pub quotas: LimitsView,
     /// Grows with every change; 0 if nobody has described it.
     pub version: i32,
     /// When it was described first.
@@ -73,6 +77,7 @@ impl From<&TeamRecord> for TeamView {
                 redact: team.settings.redact.iter().map(JsonPath::to_string).collect(),
                 viewers_see_payloads: team.settings.viewers_see_payloads.unwrap_or(true),
             },
+            quotas: LimitsView::from(&team.settings.quotas),
             version: team.version,
             created_at: team.created_at.map(instant),
         }

@@ -3,11 +3,15 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod breaker;
 #[cfg(test)]
 mod callback_self;
 #[cfg(test)]
 mod callbacks;
+#[cfg(test)]
+mod ceilings;
 #[cfg(test)]
 mod claim;
 #[cfg(test)]
@@ -21,6 +25,7 @@ mod dev;
 #[cfg(test)]
 mod fairness;
 #[cfg(test)]
+mod group;
 mod guard;
 #[cfg(test)]
 mod idempotency;
@@ -50,3 +55,5 @@ mod state;
 mod support;
 #[cfg(test)]
 mod target_self;
+#[cfg(test)]
+mod targets;

@@ -155,7 +155,7 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
     vec![
         (
             statement!("live/claim"),
-            format!("{shard}, {now}, 100, {now}, 'p', NULL"),
+            format!("{shard}, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}'"),
             &["live_due", "live_rounds", "jobs_pkey"],
         ),
         (statement!("live/next_due"), format!("{shard}"), &["live_due"]),
@@ -219,6 +219,14 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
     ]
 }
 
+/// What pullers do beside it where teams have ceilings.
+fn ceilings(shard: i32) -> Vec<Case> {
+    vec![
+        (statement!("rounds/next_due_beside"), format!("{shard}, '{{x}}'"), &["live_rounds"]),
+        (statement!("quotas/running"), "'{rival}'".to_owned(), &["live_team"]),
+    ]
+}
+
 #[tokio::test]
 async fn b095_hot_statements_read_their_index_beside_a_million_future_jobs() {
     let db = crowded().await;
@@ -226,7 +234,9 @@ async fn b095_hot_statements_read_their_index_beside_a_million_future_jobs() {
     let row = db.ask("SELECT shard, job_id FROM live WHERE shard > 0 ORDER BY shard LIMIT 1").await;
     let client = db.connect().await;
     let mut faults = Vec::new();
-    for (statement, arguments, indexes) in hot(row.get("shard"), row.get("job_id")) {
+    let shard = row.get("shard");
+    let all = hot(shard, row.get("job_id")).into_iter().chain(ceilings(shard));
+    for (statement, arguments, indexes) in all {
         let plan = Plan::of(&client, GENERIC, statement, &arguments).await;
         let stray: Vec<_> = plan.indexes().into_iter().filter(|i| !indexes.contains(i)).collect();
         let unread: Vec<_> = indexes.iter().filter(|i| !plan.indexes().contains(i)).collect();
@@ -252,6 +262,7 @@ async fn looks_over_all_shards_cost_a_probe_per_shard() {
         (statement!("sweep/look"), now),
         (statement!("sweep/gauges"), now),
         (statement!("rounds/rivals"), "'2026-12-01', NULL"),
+        (statement!("quotas/due_shards"), "'acme', '2026-12-01'"),
     ];
     for (statement, arguments) in looks {
         let plan = Plan::of(&client, GENERIC, statement, arguments).await;
@@ -269,7 +280,8 @@ async fn a_claim_reads_what_it_takes() {
     let now = engine.clock.now().to_rfc3339();
     let mut pages = Vec::new();
     for limit in [1, 100] {
-        let arguments = format!("{}, '{now}', {limit}, '{now}', 'p', 'acme'", SHARD.0);
+        let arguments =
+            format!("{}, '{now}', {limit}, '{now}', 'p', 'acme', '{{}}', '{{}}'", SHARD.0);
         let plan = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
         assert_eq!(plan.scanned(), [""; 0]);
         pages.push(plan.pages);
@@ -353,7 +365,11 @@ async fn plans_made_on_drained_tables_serve_full_ones() {
     let now = "'2026-12-01'";
     let cases = [
         // Per job: its entries in two indexes, its rows, and the new version's four index entries.
-        (statement!("live/claim"), format!("(60, {now}, 100, {now}, 'p', NULL)"), 100 * 40),
+        (
+            statement!("live/claim"),
+            format!("(60, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}')"),
+            100 * 40,
+        ),
         // 64 shards, ten priorities, three levels of an index.
         (statement!("live/next_dues"), String::new(), 64 * 10 * 4),
         (statement!("sweep/look"), format!("({now})"), 64 * 10 * 4),

@@ -132,12 +132,13 @@ fn with(first: String, second: &str, between: &str) -> String {
     if first.is_empty() || second.is_empty() { first + second } else { first + between + second }
 }
 
-fn head(names: &[&str]) -> Vec<String> {
+/// The head of a table.
+pub fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// Columns as wide as their widest cell; nothing is cut, and no line ends in spaces.
-fn table(rows: &[Vec<String>]) -> String {
+pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let cell = |row: &Vec<String>, n: usize| row.get(n).map_or(0, |cell| cell.chars().count());
     let widths: Vec<_> = (0..columns)

@@ -17,7 +17,8 @@ use crate::domain::schedule::timetable::Timetable;
 use crate::domain::schedule::{jitter, record};
 use crate::domain::state::State;
 use crate::engine::{Ctx, Error, clock, moves, random, turns};
-use crate::store::{self, Session, fires, jobs, live};
+use crate::store::entries::{self, Row, Rows};
+use crate::store::{self, Bounds, Session, fires, live};
 use crate::telemetry::metrics as names;
 
 /// A batch with so many fires, or so many bytes to send, takes no further schedule: those that make
@@ -227,13 +228,13 @@ impl Batch {
         for made in &self.jobs {
             let fire = made.new.fire.filter(|fire| is_new(made.schedule, fire.at));
             let Some(fire) = fire else { continue };
-            rows.push((made.id, &made.team, &made.new, made.due_at));
+            let (id, team, new, due_at) = (made.id, &made.team, &made.new, made.due_at);
+            rows.push(Row { id, team, new, due_at, at: now });
             written.dues.push(made.due_at);
             written.waiting.extend(fire.waits.then_some(made.schedule));
         }
         if !rows.is_empty() {
-            live::insert(session, shard, &rows, now).await?;
-            jobs::insert(session, shard, &rows, now).await?;
+            entries::insert(session, Bounds::Inside, Rows::Both, &[(shard, rows)]).await?;
         }
         Ok(written)
     }

@@ -16,6 +16,8 @@ pub struct Kind {
     pub hint: &'static str,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// Its `type`, if that is registered elsewhere; else it is the address of its page.
+    pub uri: Option<&'static str>,
 }
 
 pub(in crate::http) const fn kind(
@@ -23,8 +25,28 @@ pub(in crate::http) const fn kind(
     title: &'static str,
     hint: &'static str,
 ) -> Kind {
-    Kind { code, status, title, hint, retryable }
+    Kind { code, status, title, hint, retryable, uri: None }
 }
+
+/// The team writes faster than it may. The type is that of the IETF's draft on rate limits.
+pub(super) const OVER_RATE: Kind = Kind {
+    uri: Some("https://iana.org/assignments/http-problem-types#quota-exceeded"),
+    ..kind(
+        ("quota-exceeded", 429, true),
+        "The team's rate is used up",
+        "Wait as long as Retry-After says, and send no faster than RateLimit-Policy allows; an \
+         installation admin can raise the rate.",
+    )
+};
+
+/// The team has as much of something as it may have. A code with two statuses: only of a rate can be
+/// said when to come back.
+pub(super) const OVER_QUOTA: Kind = kind(
+    ("quota-exceeded", 409, true),
+    "A quota of the team is used up",
+    "Let jobs finish or cancel some, delete schedules, or ask an installation admin for more: \
+     GET /v1/teams/{team}/quotas shows what is used.",
+);
 
 /// Every kind. A test compares this list with the OpenAPI document and the pages.
 pub const KINDS: &[Kind] = &[
@@ -190,6 +212,8 @@ pub const KINDS: &[Kind] = &[
         "Too many attempts to sign in",
         "Wait as long as Retry-After says.",
     ),
+    OVER_QUOTA,
+    OVER_RATE,
     kind(
         ("internal", 500, true),
         "A fault of ours",

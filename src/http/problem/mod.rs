@@ -10,6 +10,7 @@ pub(super) use kinds::kind;
 pub use kinds::{KINDS, Kind};
 
 use crate::domain::invalid::{Fault, Invalid};
+use crate::domain::quota::Quota;
 use crate::engine::auth::AuthError;
 use crate::engine::{Error, Refusal};
 use crate::wire::problem::{FaultView, ProblemView};
@@ -34,6 +35,8 @@ struct More {
     retry_after_s: Option<u64>,
     /// The methods for a 405.
     allow: Option<String>,
+    /// The policy that stands against it.
+    violated: Option<&'static str>,
 }
 
 impl Problem {
@@ -41,7 +44,11 @@ impl Problem {
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
         // `internal` is the kind for what is not in the registry; a test knows that none is missing.
         let kind = KINDS.iter().find(|kind| kind.code == code);
-        Self { kind: kind.unwrap_or(INTERNAL), detail: detail.into(), more: Box::default() }
+        Self::of_kind(kind.unwrap_or(INTERNAL), detail)
+    }
+
+    fn of_kind(kind: &'static Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), more: Box::default() }
     }
 
     /// The same, naming the methods that are allowed.
@@ -78,7 +85,7 @@ impl Problem {
             detail: fault.detail.clone(),
         };
         ProblemView {
-            kind: format!("/problems/{}", kind.code),
+            kind: kind.uri.map_or_else(|| format!("/problems/{}", kind.code), str::to_owned),
             title: kind.title.to_owned(),
             status: kind.status,
             detail: self.detail.clone(),
@@ -91,6 +98,7 @@ impl Problem {
             current_etag: self.more.current_etag.clone(),
             existing_id: self.more.existing_id.clone(),
             cancel_requested: self.more.cancel_requested,
+            violated_policies: self.more.violated.map(str::to_owned).into_iter().collect(),
         }
     }
 
@@ -157,8 +165,7 @@ impl From<Error> for Problem {
             Error::BadRunToken => Self::new("bad-run-token", detail),
             Error::StaleRun { cancel_requested } => Self::new("stale-run", detail)
                 .with(|more| more.cancel_requested = Some(cancel_requested)),
-            Error::Against(refusal) => Self::new(refusal.code(), detail)
-                .with(|more| more.retry_after_s = wait_of(&refusal)),
+            Error::Against(refusal) => Self::against(&refusal, detail),
             Error::Busy(cause) => {
                 // The cause is ours to know; the caller learns when to come back.
                 tracing::warn!(cause, "the database is busy or away");
@@ -172,9 +179,27 @@ impl From<Error> for Problem {
     }
 }
 
-/// How long whoever was refused should wait, in seconds.
-fn wait_of(refusal: &Refusal) -> Option<u64> {
-    if let Refusal::TooManyTries { retry_after_s } = refusal { Some(*retry_after_s) } else { None }
+impl Problem {
+    fn against(refusal: &Refusal, detail: String) -> Self {
+        match refusal {
+            Refusal::OverRate { retry_after_s, .. } => Self::of_kind(&kinds::OVER_RATE, detail)
+                .with(|more| {
+                    more.retry_after_s = Some(*retry_after_s);
+                    more.violated = Some(Quota::WritesPerSecond.policy());
+                }),
+            Refusal::OverQuota { quota, .. } => Self::of_kind(&kinds::OVER_QUOTA, detail)
+                .with(|more| more.violated = Some(quota.policy())),
+            Refusal::TooManyTries { retry_after_s } => Self::new(refusal.code(), detail)
+                .with(|more| more.retry_after_s = Some(*retry_after_s)),
+            Refusal::KeyEnded
+            | Refusal::RoleTooHigh { .. }
+            | Refusal::TeamExists(_)
+            | Refusal::TeamSuspended(_)
+            | Refusal::LastOwner
+            | Refusal::InvitationEnded
+            | Refusal::LoginUnavailable => Self::new(refusal.code(), detail),
+        }
+    }
 }
 
 impl From<Invalid> for Problem {

@@ -6,7 +6,8 @@ use super::*;
 fn kinds_are_distinct_and_use_only_the_statuses_of_conventions() {
     const STATUSES: [u16; 13] = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 428];
     for (n, kind) in KINDS.iter().enumerate() {
-        assert!(KINDS.iter().skip(n + 1).all(|other| other.code != kind.code), "{}", kind.code);
+        let name = |kind: &Kind| (kind.code, kind.status);
+        assert!(KINDS.iter().skip(n + 1).all(|other| name(other) != name(kind)), "{}", kind.code);
         assert!(STATUSES.contains(&kind.status) || [429, 500, 503].contains(&kind.status));
         assert!(!kind.hint.is_empty() && !kind.title.ends_with('.'));
     }
@@ -62,6 +63,25 @@ fn every_engine_error_has_its_own_kind() {
         assert_eq!(view.code, code);
         assert_eq!(view.kind, format!("/problems/{code}"));
     }
+}
+
+#[test]
+fn a_quota_is_named_and_only_a_rate_says_when_to_come_back() {
+    let rate = Refusal::OverRate { rate: 10, retry_after_s: 3 };
+    let problem = Problem::from(Error::from(rate));
+    let view = problem.view("/v1/jobs", "req_1");
+    assert_eq!(view.kind, "https://iana.org/assignments/http-problem-types#quota-exceeded");
+    assert_eq!((view.status, view.code.as_str()), (429, "quota-exceeded"));
+    assert_eq!(view.violated_policies, ["team-write"]);
+    assert_eq!(problem.respond("/", "r").headers().get("retry-after").unwrap(), "3");
+
+    let stock = Refusal::OverQuota { quota: Quota::Schedules, limit: 5, used: 5, more: 1 };
+    let problem = Problem::from(Error::from(stock));
+    let view = problem.view("/v1/schedules", "req_1");
+    assert_eq!((view.status, view.kind.as_str()), (409, "/problems/quota-exceeded"));
+    assert_eq!(view.violated_policies, ["team-schedules"]);
+    assert!(view.detail.contains("schedules") && view.detail.contains("5 of 5"), "{}", view.detail);
+    assert!(problem.respond("/", "r").headers().get("retry-after").is_none());
 }
 
 #[test]

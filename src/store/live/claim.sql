@@ -3,7 +3,7 @@
 -- then the earlier due. Comes back with all that a run needs.
 --   $6 is the team to begin with; without one, that of the job that is due longest, so that no team
 --   waits for ever however many there are. Teams that are suspended are passed
---   over.
+--   over; of those in $7 at most as many jobs are taken as $8 says.
 --   `around` walks from team to team, and in each from priority to priority, by one index probe for
 --   a pair that waits and none for its other jobs: 64 pairs and 16 teams at most. It reads the index
 --   backwards, where the earliest of a pair comes first, and goes on above once it is at the end.
@@ -55,9 +55,10 @@ around (team, priority, due_at, above, step) AS (
               LIMIT 1) n
      WHERE a.step < 64),
 round AS MATERIALIZED (
-    SELECT a.team, min(a.step) AS turn
+    SELECT a.team, min(a.step) AS turn, min(c.room) AS room
       FROM around a
-     WHERE a.due_at <= $2
+      LEFT JOIN unnest($7::text[], $8::bigint[]) AS c(team, room) ON c.team = a.team
+     WHERE a.due_at <= $2 AND c.room IS DISTINCT FROM 0
        AND NOT EXISTS (SELECT FROM teams t
                         WHERE t.team = a.team AND t.suspended_at IS NOT NULL)
      GROUP BY a.team
@@ -65,7 +66,7 @@ round AS MATERIALIZED (
      LIMIT 16),
 due AS MATERIALIZED (
     SELECT share.job_id, share.place
-      FROM (SELECT r.team FROM round r ORDER BY r.turn) r
+      FROM (SELECT r.team, r.room FROM round r ORDER BY r.turn) r
      CROSS JOIN LATERAL (
             SELECT head.job_id, head.place
               FROM (SELECT a.priority
@@ -83,7 +84,7 @@ due AS MATERIALIZED (
                      ORDER BY c.due_at
                      LIMIT $3
                        FOR UPDATE OF c SKIP LOCKED) head
-             LIMIT (SELECT ($3 + count(*) - 1) / count(*) FROM round)) share
+             LIMIT least(r.room, (SELECT ($3 + count(*) - 1) / count(*) FROM round))) share
      LIMIT $3)
 UPDATE live l
    SET state = 'RUNNING', attempt = l.attempt + 1, fence = l.fence + 1, lease_until = $4,

@@ -23,6 +23,7 @@ mod preview;
 mod privacy;
 mod problems;
 mod queues;
+mod quotas;
 mod recipes;
 mod runs;
 mod schedules;

@@ -82,7 +82,7 @@ pub(super) fn recipe(operation: &Operation) -> Recipe {
             let body = json!({"jobs": [job(Value::Null), job(Value::Null)]});
             acts(Act::Write, Subject::Nothing, Some(body))
         }
-        "listJobs" => reads(Subject::Nothing),
+        "listJobs" | "listTargets" => reads(Subject::Nothing),
         "getJob" => reads(Subject::Waiting),
         "changeJob" => acts(Act::Write, Subject::Waiting, Some(json!({"priority": 7}))),
         "cancelJob" => acts(Act::Write, Subject::Waiting, None),
@@ -179,7 +179,8 @@ fn of_teams(operation: &Operation) -> Recipe {
             Recipe { subject: Subject::Nothing, ..team(Act::Install, Some(body), 201) }
         }
         "listTeams" => Recipe { subject: Subject::Nothing, ..team(Act::Read, None, 200) },
-        "getTeam" | "listMembers" => team(Act::Read, None, 200),
+        "getTeam" | "listMembers" | "getQuotas" => team(Act::Read, None, 200),
+        "changeQuotas" => team(Act::Install, Some(json!({"schedules": 10_000})), 200),
         "changeTeam" => team(Act::Own, Some(json!({"name": "The shop"})), 200),
         "suspendTeam" => team(Act::Install, Some(json!({"reason": "unpaid"})), 200),
         "unsuspendTeam" => team(Act::Install, None, 200),

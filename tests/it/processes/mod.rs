@@ -5,6 +5,7 @@ mod access;
 mod database;
 mod drain;
 mod fleet;
+mod group;
 mod hints;
 mod lost;
 mod schedules;

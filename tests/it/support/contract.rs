@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use axle::http::problem::KINDS;
+use axle::http::problem::{KINDS, Kind};
 use chrono::DateTime;
 use reqwest::Method;
 use serde_json::Value;
@@ -150,13 +150,14 @@ fn problem_faults(answer: &Answer<'_>, faults: &mut Vec<String>) {
     }
     let Some(body) = answer.body else { return };
     schema_faults(&document()["components"]["schemas"]["ProblemView"], body, "#", faults);
-    let Some(kind) = KINDS.iter().find(|kind| body["code"] == kind.code) else {
+    let is_meant = |kind: &&Kind| body["code"] == kind.code && body["status"] == kind.status;
+    let Some(kind) = KINDS.iter().find(is_meant) else {
         faults.push(format!("{} is no kind of problem", body["code"]));
         return;
     };
     let kind_page = format!("/problems/{}", kind.code);
     for (field, expected) in [
-        ("type", kind_page.as_str()),
+        ("type", kind.uri.unwrap_or(&kind_page)),
         ("title", kind.title),
         ("hint", kind.hint),
         ("instance", answer.path),

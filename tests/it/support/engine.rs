@@ -22,7 +22,9 @@ use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Guard, Limits, Wake, clock, jobs, journal, sweep};
+use axle::engine::{
+    Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep,
+};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session, Store};
@@ -96,6 +98,8 @@ impl Engine {
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
             access: Access::new(Some(signer())),
+            group: Group::new(db.store.clone()),
+            quotas: quota::Desk::default(),
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }
@@ -118,7 +122,7 @@ impl Engine {
     /// Registers jobs in [`SHARD`], in order; the pullers are not told.
     pub async fn enqueue_together(&self, new: Vec<NewJob>) -> Vec<JobId> {
         let session = self.store.session().await.unwrap();
-        session.begin().await.unwrap();
+        session.begin();
         let place = (Some(SHARD), self.clock.now());
         let made = register(&self.ctx, &session, &self.who.team, new, place).await.unwrap();
         session.commit().await.unwrap();

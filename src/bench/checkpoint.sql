@@ -1,0 +1,2 @@
+-- Brings to the disk now what a checkpoint would write beside the measuring.
+CHECKPOINT

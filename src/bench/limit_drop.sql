@@ -1,0 +1,2 @@
+-- Takes the copies away.
+DROP SCHEMA limits CASCADE

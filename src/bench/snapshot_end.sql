@@ -1,0 +1,2 @@
+-- Lets the snapshot go.
+ROLLBACK

@@ -1,0 +1,2 @@
+-- The view that shows what was counted.
+CREATE EXTENSION pg_stat_statements

@@ -1,0 +1,2 @@
+-- Counts nothing.
+ALTER SYSTEM SET pg_stat_statements.track = 'none'

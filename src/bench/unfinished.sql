@@ -1,0 +1,2 @@
+-- How many jobs are unfinished.
+SELECT count(*) FROM live

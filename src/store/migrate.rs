@@ -49,6 +49,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "targets",
         text: include_str!("../../migrations/0007_targets.sql"),
     },
+    Migration {
+        version: 8,
+        name: "signing_kinds",
+        text: include_str!("../../migrations/0008_signing_kinds.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -11,6 +11,7 @@ pub mod docs;
 pub mod envelope;
 pub mod extract;
 pub mod fires;
+mod forbidden;
 mod headers;
 pub mod health;
 pub mod jobs;

@@ -4,6 +4,7 @@ use actix_web::{HttpResponse, delete, get, patch, post, put, web};
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::forbidden::beside_schedule;
 use super::list::{List, read_text};
 use super::openapi::{BadParameter, BodyRefusals, Conflict, Missing, Refusals, Stale};
 use super::{Reply, kept, reply};
@@ -37,7 +38,9 @@ use crate::wire::schedule::view::ScheduleView;
 )]
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, None))?;
+    let raw = body.json()?;
+    let draft = read_schedule(raw, terms(&caller.ctx, None))
+        .map_err(|faults| beside_schedule(&caller.ctx, raw, faults))?;
     let key = caller.key(body.bytes())?;
     let show = |made: &Schedule| {
         kept(201, Some(format!("/v1/schedules/{}", made.id)), &ScheduleView::from(made))

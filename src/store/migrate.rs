@@ -54,6 +54,16 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "targets",
         text: include_str!("../../migrations/0008_targets.sql"),
     },
+    Migration {
+        version: 8,
+        name: "signing_kinds",
+        text: include_str!("../../migrations/0008_signing_kinds.sql"),
+    },
+    Migration {
+        version: 9,
+        name: "suspension",
+        text: include_str!("../../migrations/0009_suspension.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

@@ -101,6 +101,12 @@ pub const KINDS: &[Kind] = &[
         "Ask whoever runs this installation; owners may still read.",
     ),
     kind(
+        ("other-team", 403, false),
+        "The token is for another team",
+        "Leave Axle-Team out, or sign in to that team: POST /v1/login with its slug. GET /v1/teams lists \
+         yours.",
+    ),
+    kind(
         ("not-found", 404, false),
         "There is nothing here",
         "Check the id and the team of your token; what belongs to another team is not shown.",

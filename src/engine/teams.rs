@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::audit::{self, Deed, show};
-use super::error::allow;
+use super::error::{allow, allow_scope};
 use super::once::{Answer, Key, once, whole};
 use super::{Ctx, Error, Refusal, suspension};
 use crate::domain::id::UserId;
@@ -45,6 +45,7 @@ pub(super) fn role_in(who: &Principal, team: &Team) -> Result<Role, Error> {
 /// Goes on only if the caller may do this in that team.
 pub(super) fn allow_in(who: &Principal, team: &Team, act: Act) -> Result<(), Error> {
     let role = role_in(who, team)?;
+    allow_scope(who, act)?;
     if role.may(act) {
         return Ok(());
     }

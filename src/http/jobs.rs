@@ -214,7 +214,7 @@ fn show_batch(ctx: &Ctx, items: &[Item], veil: &Veil) -> BatchAnswer {
     let show = |item: &Item| match item {
         Item::Created(job) => BatchItem { job: brief(job), ..bare(201) },
         Item::Existing(job) => BatchItem { job: brief(job), ..bare(200) },
-        Item::Duplicate(id) => BatchItem { existing_id: Some(id.to_string()), ..bare(409) },
+        Item::Duplicate(id) => BatchItem { existing_id: id.map(|id| id.to_string()), ..bare(409) },
         Item::Invalid(invalid) => {
             let fault = |fault: &crate::domain::invalid::Fault| FaultView {
                 pointer: fault.pointer.clone(),

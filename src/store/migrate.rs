@@ -55,14 +55,19 @@ pub const MIGRATIONS: &[Migration] = &[
         text: include_str!("../../migrations/0008_targets.sql"),
     },
     Migration {
-        version: 8,
+        version: 9,
         name: "signing_kinds",
-        text: include_str!("../../migrations/0008_signing_kinds.sql"),
+        text: include_str!("../../migrations/0009_signing_kinds.sql"),
     },
     Migration {
-        version: 9,
+        version: 10,
         name: "suspension",
-        text: include_str!("../../migrations/0009_suspension.sql"),
+        text: include_str!("../../migrations/0010_suspension.sql"),
+    },
+    Migration {
+        version: 11,
+        name: "privacy",
+        text: include_str!("../../migrations/0011_privacy.sql"),
     },
 ];
 

@@ -28,5 +28,6 @@ mod quotas;
 mod recipes;
 mod runs;
 mod schedules;
+mod scopes;
 mod tenancy;
 mod validation;

@@ -6,7 +6,7 @@ use axle::engine::run_token;
 use serde_json::{Value, json};
 
 use super::recipes::schedule;
-use crate::support::api::{Api, Caller, Reply, job};
+use crate::support::api::{Api, Caller, Reply, Setup, job};
 use crate::support::program::eventually;
 use crate::support::target::{PATIENCE, Target, json as answer};
 
@@ -288,7 +288,7 @@ async fn a_schedule_shows_masks_keeps_its_payload_and_takes_no_mask() {
 #[tokio::test]
 async fn another_process_knows_within_a_second() {
     let api = Api::start().await;
-    let second = Api::on(api.engine.db.url.clone(), Default::default()).await;
+    let second = Api::on(api.engine.db.url.clone(), Setup::default()).await;
     let here = api.as_team("acme");
     let there: Caller<'_> = second.as_team("acme");
     let id = here.enqueue(json!({"payload": order()})).await;

@@ -11,6 +11,7 @@ use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use axle::domain::retry::RetryPolicy;
+use axle::domain::scope::Scope;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::breaker::Ceiling;
@@ -240,6 +241,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         team: Team::parse(team).unwrap(),
         subject: Subject::parse("tester").unwrap(),
         role,
+        scope: Scope::default(),
         kind: Kind::Token,
         installation_admin: false,
         via: Via::default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::breaker::Targets;
-use super::error::allow;
+use super::error::{allow, allow_everywhere};
 use super::{Ctx, Error, clock};
 use crate::domain::principal::{Act, Principal};
 use crate::domain::throttled::{Phase, Throttled};
@@ -93,6 +93,7 @@ pub async fn list(
     (after, limit): (Option<&str>, usize),
 ) -> Result<(Vec<Target>, bool), Error> {
     allow(who, Act::Read)?;
+    allow_everywhere(who, "targets")?;
     let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let now = ctx.clock.now();
     let rows = targets::list(&ctx.store, &who.team, now, (after, one_more)).await?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::audit::{self, Deed, show};
 use super::error::{allow, allow_scope};
 use super::once::{Answer, Key, once, whole};
-use super::{Ctx, Error, Refusal};
+use super::{Ctx, Error, Refusal, suspension};
 use crate::domain::id::UserId;
 use crate::domain::json_path::JsonPath;
 use crate::domain::principal::{Act, Kind, Principal, Role, Team};
@@ -177,6 +177,10 @@ pub async fn suspend(
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(..) = &answer {
         ctx.access.suspend(team, reason);
+        if reason.is_none() {
+            // Should this be interrupted, the sweep goes on with it.
+            suspension::give_back(ctx, team, now).await?;
+        }
     }
     Ok(answer)
 }

@@ -1,9 +1,11 @@
 //! Register, read and list jobs.
 
 use actix_web::{HttpResponse, get, post, web};
+use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::forbidden::beside_job;
 use super::list::{List, read_instant, read_text};
 use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
 use super::{Reply, kept, reply};
@@ -39,7 +41,9 @@ use crate::wire::request::{JobRequest, read_job};
 )]
 #[post("/v1/jobs")]
 pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
-    let new = read_job(body.json()?, "#", caller.ctx.limits.max_payload)?;
+    let raw = body.json()?;
+    let new = read_job(raw, "#", caller.ctx.limits.max_payload)
+        .map_err(|faults| beside_job(&caller.ctx, raw, "#", faults))?;
     let key = caller.key(body.bytes())?;
     let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Registered| show_registered(&caller.ctx, made, &veil);
@@ -60,7 +64,8 @@ pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
 )]
 #[post("/v1/jobs/batch")]
 pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
-    let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload)?;
+    let beside = |raw: &RawValue, at: &str, faults| beside_job(&caller.ctx, raw, at, faults);
+    let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload, beside)?;
     let mode = if atomic { Batch::Atomic } else { Batch::EachAlone };
     let key = caller.key(body.bytes())?;
     // The request itself was counted as one write; it is as many as it has jobs.

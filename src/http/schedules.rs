@@ -4,6 +4,7 @@ use actix_web::{HttpResponse, delete, get, patch, post, put, web};
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::forbidden::beside_schedule;
 use super::list::{List, read_text};
 use super::openapi::{BadParameter, BodyRefusals, Conflict, Missing, Refusals, Stale};
 use super::{Reply, kept, reply};
@@ -39,7 +40,9 @@ use crate::wire::schedule::view::ScheduleView;
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
     let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, None))?;
+    let raw = body.json()?;
+    let draft = read_schedule(raw, terms(&caller.ctx, &zone, None))
+        .map_err(|faults| beside_schedule(&caller.ctx, raw, faults))?;
     let key = caller.key(body.bytes())?;
     let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Schedule| {

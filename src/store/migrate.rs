@@ -56,8 +56,18 @@ pub const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 9,
+        name: "signing_kinds",
+        text: include_str!("../../migrations/0009_signing_kinds.sql"),
+    },
+    Migration {
+        version: 10,
+        name: "suspension",
+        text: include_str!("../../migrations/0010_suspension.sql"),
+    },
+    Migration {
+        version: 11,
         name: "privacy",
-        text: include_str!("../../migrations/0009_privacy.sql"),
+        text: include_str!("../../migrations/0011_privacy.sql"),
     },
 ];
 

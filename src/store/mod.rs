@@ -34,6 +34,7 @@ pub mod secrets;
 pub mod sessions;
 pub mod settings;
 pub mod shards;
+pub mod suspended;
 pub mod sweep;
 pub mod targets;
 pub mod teams;

@@ -54,6 +54,8 @@ mod state;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod suspension;
+#[cfg(test)]
 mod target_self;
 #[cfg(test)]
 mod targets;

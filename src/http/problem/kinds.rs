@@ -102,6 +102,12 @@ pub const KINDS: &[Kind] = &[
         "Ask whoever runs this installation; owners may still read.",
     ),
     kind(
+        ("other-team", 403, false),
+        "The token is for another team",
+        "Leave Axle-Team out, or sign in to that team: POST /v1/login with its slug. GET /v1/teams lists \
+         yours.",
+    ),
+    kind(
         ("team-not-chosen", 403, false),
         "The token is for several teams",
         "Send Axle-Team: <slug> with one of the teams that the token is for.",

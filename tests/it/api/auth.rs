@@ -124,6 +124,15 @@ async fn an_issuers_own_names_of_claims_and_roles_are_understood() {
     let many = write(json!(["acme", "rival"]), json!(["axle-write"])).await;
     assert_eq!((many.status, many.code()), (403, "team-not-chosen"), "{}", many.text);
     assert!(many.json["hint"].as_str().unwrap().contains("Axle-Team"), "{}", many.text);
+    let more =
+        json!({"org": {"teams": ["acme", "rival"]}, "realm_access": {"roles": "axle-write"}});
+    let both = api.as_nobody().header("authorization", &issued(&api, more));
+    for team in ["rival", "acme"] {
+        let made = both.clone().header("axle-team", team).post("/v1/jobs", &job(Value::Null)).await;
+        assert_eq!((made.status, &made.json["team"]), (201, &json!(team)), "{}", made.text);
+    }
+    let other = both.header("axle-team", "other").get("/v1/jobs").await;
+    assert_eq!((other.status, other.code()), (403, "team-not-chosen"), "{}", other.text);
     for (teams, roles) in [
         (json!(7), json!("axle-write")),
         (json!({"acme": true}), json!("axle-write")),

@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod batch;
 mod calendars;
+mod chosen_team;
 mod contract;
 mod edge;
 mod fields;

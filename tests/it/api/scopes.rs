@@ -190,6 +190,7 @@ async fn it_manages_nothing_whatever_its_role() {
         (Method::POST, format!("/v1/keys/{id}/roll"), json!({"overlap_ms": 0})),
         (Method::GET, "/v1/audit".to_owned(), json!(null)),
         (Method::GET, "/v1/teams/acme/members".to_owned(), json!(null)),
+        (Method::GET, "/v1/targets".to_owned(), json!(null)),
         (Method::PATCH, "/v1/teams/acme".to_owned(), json!({"name": "n"})),
         (Method::PUT, "/v1/calendars/closed".to_owned(), json!({"dates": ["2026-12-25"]})),
     ] {

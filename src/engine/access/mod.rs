@@ -131,7 +131,7 @@ pub async fn authenticate(
         ctx.access.0.keys.open(ctx, bearer, now).await?
     } else {
         let verifier = verifier.ok_or(AuthError::Missing)?;
-        let who = verifier.verify(bearer, now).await?;
+        let who = verifier.verify_in(bearer, wanted, now).await?;
         if ctx.access.0.revoked.holds(&who) {
             return Err(AuthError::Revoked.into());
         }

@@ -195,6 +195,7 @@ impl Problem {
             | Refusal::RoleTooHigh { .. }
             | Refusal::TeamExists(_)
             | Refusal::TeamSuspended(_)
+            | Refusal::OtherTeam(_)
             | Refusal::LastOwner
             | Refusal::InvitationEnded
             | Refusal::LoginUnavailable => Self::new(refusal.code(), detail),

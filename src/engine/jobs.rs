@@ -49,7 +49,7 @@ pub async fn create(
     allow_queue(who, &new.queue)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     veil.refuse_masks("#/payload", &new.payload).into_result(())?;
     let repeats = (key, new.unique_key.as_deref());
     let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
@@ -139,7 +139,7 @@ pub async fn create_batch(
     };
     let mut items: Vec<Result<NewJob, Invalid>> =
         items.into_iter().enumerate().map(admit).collect();
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     for (place, item) in items.iter_mut().enumerate() {
         let Ok(new) = item else { continue };
         let masks = veil.refuse_masks(&format!("#/jobs/{place}/payload"), &new.payload);

@@ -36,7 +36,7 @@ pub async fn change(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let mut room = ctx.quotas.room(ctx, &who.team).await;
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     let session = ctx.store.session().await?;
     session.begin();
     let changed = async {

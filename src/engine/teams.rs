@@ -133,7 +133,7 @@ pub async fn change(
         put(ctx, session, who, ("change", None), (&before, new)).await
     };
     let changed = whole(ctx, work).await?;
-    ctx.access.forget_settings(team);
+    ctx.access.settle(team, &changed.settings);
     Ok(changed)
 }
 

@@ -64,6 +64,7 @@ impl Access {
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
         self.0.suspended.refresh(ctx).await?;
+        self.0.settings.refresh(ctx).await?;
         ctx.quotas.refresh(ctx).await?;
         if self.0.revoked.refresh(ctx).await? {
             let (now, store) = (ctx.clock.now(), &ctx.store);
@@ -101,14 +102,14 @@ impl Access {
         self.0.revoked.add(team, jti);
     }
 
-    /// What a team has settled, as it was at most half a second ago.
-    pub(super) async fn settings(&self, ctx: &Ctx, team: &Team) -> Result<Arc<Settings>, Error> {
-        self.0.settings.of(ctx, team).await
+    /// What a team has settled for its payloads and times, as it was at most a second ago.
+    pub(super) fn settings(&self, team: &Team) -> Arc<Settings> {
+        self.0.settings.of(team)
     }
 
-    /// Asks the database for a team's settings at their next use.
-    pub(super) fn forget_settings(&self, team: &Team) {
-        self.0.settings.forget(team);
+    /// Notes what a team has settled, in this process.
+    pub(super) fn settle(&self, team: &Team, settings: &Settings) {
+        self.0.settings.note(team, settings);
     }
 
     /// Asks the database for a key at its next use.

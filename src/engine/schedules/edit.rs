@@ -45,12 +45,12 @@ pub async fn put(
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
                 check(&found, expected)?;
-                seal(ctx, who, &mut draft, Some(&found)).await?;
+                seal(ctx, who, &mut draft, Some(&found))?;
                 edit(ctx, &session, who, (found, draft), ("put", now)).await
             }
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
-                seal(ctx, who, &mut draft, None).await?;
+                seal(ctx, who, &mut draft, None)?;
                 let new = born(ctx, &session, who, &draft, now).await?;
                 if !schedules::insert(&session, &new).await? {
                     // Somebody else has created it this moment (bug B052).
@@ -85,7 +85,7 @@ pub async fn change(
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
         let mut draft = changes(&found)?;
-        seal(ctx, who, &mut draft, Some(&found)).await?;
+        seal(ctx, who, &mut draft, Some(&found))?;
         edit(ctx, &session, who, (found, draft), ("change", now)).await
     };
     let (schedule, _) = finish(ctx, &session, work.await).await?;

@@ -79,7 +79,7 @@ pub async fn create(
     render: impl Fn(&Schedule) -> Kept,
 ) -> Result<Answer<Schedule>, Error> {
     allow(who, Act::Write)?;
-    seal(ctx, who, &mut draft, None).await?;
+    seal(ctx, who, &mut draft, None)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
@@ -112,10 +112,10 @@ pub async fn get(ctx: &Ctx, who: &Principal, ident: &Ident) -> Result<Schedule, 
 
 /// The zone of a schedule of the caller's team that names none: the team's own default, or the
 /// installation's.
-pub async fn default_time_zone(ctx: &Ctx, who: &Principal) -> Result<String, Error> {
-    let settings = ctx.access.settings(ctx, &who.team).await?;
+pub fn default_time_zone(ctx: &Ctx, who: &Principal) -> String {
+    let settings = ctx.access.settings(&who.team);
     let own = settings.default_time_zone.as_ref();
-    Ok(own.unwrap_or(&ctx.limits.default_time_zone).clone())
+    own.unwrap_or(&ctx.limits.default_time_zone).clone()
 }
 
 /// A page of schedules, newest first, and whether there are more.
@@ -154,7 +154,7 @@ pub async fn preview(
 
 /// Seals the secrets of a draft before anything of it is stored; those that it leaves as they were
 /// are those of `stored`. A queue beyond the caller's and a new payload that holds masks are refused.
-async fn seal(
+fn seal(
     ctx: &Ctx,
     who: &Principal,
     draft: &mut Draft,
@@ -162,7 +162,7 @@ async fn seal(
 ) -> Result<(), Error> {
     allow_queue(who, &draft.doc.job.queue)?;
     if stored.is_none_or(|schedule| schedule.payload != draft.payload) {
-        let veil = privacy::veil(ctx, who).await?;
+        let veil = privacy::veil(ctx, who);
         veil.refuse_masks("#/job/payload", &draft.payload).into_result(())?;
     }
     let stored = stored.map(|schedule| &schedule.doc.job.spec.target);

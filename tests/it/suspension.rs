@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_millis(500);
 /// Registers due jobs of a team in one shard.
 async fn enqueue(engine: &Engine, team: &str, new: Vec<NewJob>) -> Vec<JobId> {
     let session = engine.store.session().await.unwrap();
-    session.begin().await.unwrap();
+    session.begin();
     let place = (Some(SHARD), engine.clock.now());
     let team = Team::parse(team).unwrap();
     let made = register(&engine.ctx, &session, &team, new, place).await.unwrap();

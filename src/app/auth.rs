@@ -33,6 +33,7 @@ pub fn from_config(config: &Config) -> anyhow::Result<Auth> {
         keys,
         issuer: config.jwt_issuer.clone(),
         audience: config.jwt_audience.clone(),
+        claims: config.jwt_claims.clone(),
     };
     let verifier = Verifier::new(settings).context("the JWT key cannot be used")?;
     Ok(Auth::Tokens(Arc::new(verifier)))

@@ -14,6 +14,7 @@ use crate::cli::Dev;
 use crate::config::{self, Config, Roles, Secret, mask_url};
 use crate::dev::{Cluster, Durability, Options, default_data_dir, demo};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
+use crate::domain::scope::Scope;
 use crate::http::Auth;
 
 /// How the folders of databases that are gone at the end begin.
@@ -137,6 +138,7 @@ fn developer() -> anyhow::Result<Principal> {
         team: Team::parse("demo")?,
         subject: Subject::parse("dev")?,
         role: Role::Owner,
+        scope: Scope::default(),
         kind: Kind::Dev,
         installation_admin: true,
         via: Via::default(),

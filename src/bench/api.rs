@@ -6,19 +6,23 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use super::bare::{self, Answer, Bare};
-use crate::wire::request::{JobRequest, TargetRequest};
+use crate::wire::request::{JobRequest, RetryRequest, TargetRequest};
 
 /// An API, and who asks it.
 #[derive(Clone, Debug)]
 pub(super) struct Api {
     /// Where it listens.
     pub(super) address: SocketAddr,
+    /// The same as the `Host` of a request.
+    pub(super) host: String,
     /// What stands before every path; mostly nothing.
     pub(super) prefix: String,
     /// The bearer token.
     pub(super) token: Option<String>,
     /// The base of the sink's addresses, as pullers reach it: `http://host:port`.
     pub(super) target: String,
+    /// Whether a call that fails is repeated, as is usual.
+    pub(super) retries: bool,
 }
 
 /// Makes a job "an HTTP POST of about 200 bytes of JSON".
@@ -43,18 +47,24 @@ impl Api {
     pub(super) fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Vec<u8>> {
         let body = serde_json::to_vec(body)?;
         let path = format!("{}{path}", self.prefix);
-        Ok(bare::post(self.address, &path, self.token.as_deref(), &body))
+        Ok(bare::post(&self.host, &path, self.token.as_deref(), &body))
     }
 
     /// A read, ready to be sent, with the token.
     pub(super) fn get(&self, path: &str) -> Vec<u8> {
-        bare::get(self.address, &format!("{}{path}", self.prefix), self.token.as_deref())
+        bare::get(&self.host, &format!("{}{path}", self.prefix), self.token.as_deref())
     }
 
     /// A job that calls the sink, which knows it by its number.
     pub(super) fn job(&self, number: usize) -> anyhow::Result<JobRequest> {
         let url = format!("{}/{number}", self.target);
+        let once = || RetryRequest {
+            max_retries: Some(0),
+            max_dispatch_retries: Some(0),
+            ..RetryRequest::default()
+        };
         Ok(JobRequest {
+            retry: (!self.retries).then(once),
             queue: Some("bench".to_owned()),
             target: TargetRequest { url, ..TargetRequest::default() },
             payload: Some(serde_json::value::RawValue::from_string(PAYLOAD.to_owned())?),

@@ -2,6 +2,7 @@
 //! back. A full client costs several times the CPU, which on a small machine is taken from what is
 //! measured. It understands what our own servers answer and nothing else.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -30,11 +31,11 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
 }
 
-/// The bytes of a POST of JSON.
-pub(super) fn post(to: SocketAddr, path: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {
+/// The bytes of a POST of JSON to a host.
+pub(super) fn post(host: impl Display, path: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {
     let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {to}\r\n{}Content-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\n{}Content-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n",
         bearer.unwrap_or_default(),
         body.len()
@@ -43,10 +44,10 @@ pub(super) fn post(to: SocketAddr, path: &str, token: Option<&str>, body: &[u8])
 }
 
 /// The bytes of a GET.
-pub(super) fn get(from: SocketAddr, path: &str, token: Option<&str>) -> Vec<u8> {
+pub(super) fn get(host: impl Display, path: &str, token: Option<&str>) -> Vec<u8> {
     let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
     let bearer = bearer.unwrap_or_default();
-    format!("GET {path} HTTP/1.1\r\nHost: {from}\r\n{bearer}\r\n").into_bytes()
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{bearer}\r\n").into_bytes()
 }
 
 impl Bare {

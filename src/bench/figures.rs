@@ -23,6 +23,14 @@ impl Figures {
         }
     }
 
+    /// Keeps the value only if it is the highest so far.
+    pub(super) fn keep_most(&mut self, what: What, value: Option<f64>) {
+        if let Some(value) = value {
+            let most = self.latest(what).map_or(value, |before| before.max(value));
+            self.0.insert(what, vec![most]);
+        }
+    }
+
     /// Everything that was measured, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (What, &[f64])> {
         self.0.iter().map(|(what, values)| (*what, values.as_slice()))

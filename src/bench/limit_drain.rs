@@ -22,8 +22,6 @@ use super::stage::Stage;
 const CONNECTIONS: usize = 4;
 /// Rows of a claim and of a settle: the most that a puller takes.
 const ROWS: i64 = 200;
-/// Claims of each shard.
-const CLAIMS: i64 = 3;
 
 /// The statements of a drain, those that the server runs.
 struct Statements {
@@ -34,23 +32,25 @@ struct Statements {
     runs: Statement,
 }
 
-/// Fills the copies and drains them; the requests were measured before.
+/// Fills the copies and drains them with so many claims of each shard; the requests were measured
+/// before.
 pub(super) async fn measure(
     stage: &Stage,
     template: &Template,
+    claims: i64,
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
-    database::with(&stage.database, async |client| {
-        client.execute(include_str!("limit_fill.sql"), &[&(ROWS * CLAIMS)]).await?;
+    database::within(&stage.database, "limits", async |client| {
+        client.execute(include_str!("limit_fill.sql"), &[&(ROWS * claims)]).await?;
         Ok(client.batch_execute(include_str!("vacuum.sql")).await?)
     })
     .await?;
     let now = Origin::now().instant(std::time::Duration::ZERO).parse::<DateTime<Utc>>()?;
     let spent = stage.spent();
     let share = template.shards.len().div_ceil(CONNECTIONS);
-    let drains = template.shards.chunks(share).map(|shards| drain(stage, shards, now));
+    let drains = template.shards.chunks(share).map(|shards| drain(stage, (shards, claims), now));
     let jobs: usize = try_join_all(drains).await?.into_iter().sum();
-    let expected = usize::try_from(ROWS * CLAIMS)? * template.shards.len();
+    let expected = usize::try_from(ROWS * claims)? * template.shards.len();
     ensure!(jobs == expected, "{jobs} of {expected} jobs of the copies were drained");
     let spent = stage.spent().since(spent, number(jobs) / 1000.0);
     let statements = spent.postgres.zip(spent.bench).map(|(theirs, ours)| theirs + ours);
@@ -62,12 +62,16 @@ pub(super) async fn measure(
 }
 
 /// Claims and settles what is due in these shards; says how many jobs that were.
-async fn drain(stage: &Stage, shards: &[i32], now: DateTime<Utc>) -> anyhow::Result<usize> {
+async fn drain(
+    stage: &Stage,
+    (shards, claims): (&[i32], i64),
+    now: DateTime<Utc>,
+) -> anyhow::Result<usize> {
     database::within(&stage.database, "limits", async |client| {
         let statements = Statements::prepare(client).await?;
         let mut jobs = 0;
         for shard in shards {
-            for _ in 0..CLAIMS {
+            for _ in 0..claims {
                 let claimed = statements.claim(client, *shard, now).await?;
                 jobs += claimed.len();
                 statements.settle(client, (*shard, &claimed), now).await?;

@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(super) async fn measure(
     stage: &Stage,
     scratch: &Path,
-    seconds: u32,
+    (seconds, claims): (u32, i64),
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
     let path = scratch.join("sync");
@@ -50,7 +50,7 @@ pub(super) async fn measure(
     sink(stage, seconds, figures).await?;
     let template = Template::make(stage).await?;
     run(stage, include_str!("limit_schema.sql")).await?;
-    limit_drain::measure(stage, &template, figures).await?;
+    limit_drain::measure(stage, &template, claims, figures).await?;
     limit_rows::measure(stage, &template, seconds, figures).await?;
     run(stage, include_str!("limit_drop.sql")).await
 }

@@ -29,8 +29,8 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine, and asks the database.
-    pub(super) async fn look(database: &str) -> anyhow::Result<Self> {
+    /// Looks at this machine, and asks the database if it is ours.
+    pub(super) async fn look(database: Option<&str>) -> anyhow::Result<Self> {
         let uname = rustix::system::uname();
         let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
         let kernel = [text(uname.sysname()), text(uname.release()), text(uname.machine())];
@@ -47,7 +47,10 @@ impl Machine {
             memory_mib: memory,
             kernel: kernel.join(" "),
             load: load.and_then(|text| text.split(' ').next()?.parse().ok()),
-            postgres: settings(database).await?,
+            postgres: match database {
+                Some(database) => settings(database).await?,
+                None => BTreeMap::new(),
+            },
         })
     }
 
@@ -55,12 +58,14 @@ impl Machine {
     pub(super) fn line(&self) -> String {
         let cpu = self.cpu.as_deref().unwrap_or("unknown CPU");
         let memory = self.memory_mib.map_or_else(String::new, |mib| format!(", {mib} MiB"));
+        let here =
+            format!("Axle {} on {} × {cpu}{memory}, {}", self.version, self.cpus, self.kernel);
         let known = |name: &str| self.postgres.get(name).map_or("?", String::as_str);
+        if self.postgres.is_empty() {
+            return format!("{here}, as a client of a server that ran already");
+        }
         format!(
-            "Axle {} on {} × {cpu}{memory}, {}; PostgreSQL {} with fsync {} and synchronous_commit {}",
-            self.version,
-            self.cpus,
-            self.kernel,
+            "{here}; PostgreSQL {} with fsync {} and synchronous_commit {}",
             known("server_version"),
             known("fsync"),
             known("synchronous_commit"),

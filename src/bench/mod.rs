@@ -8,6 +8,7 @@
 mod api;
 mod bare;
 mod callback;
+mod command;
 mod cost;
 mod database;
 mod delayed;
@@ -26,6 +27,7 @@ mod pair;
 mod phase;
 mod process;
 mod ratio;
+mod remote;
 mod report;
 mod sink;
 mod slots;
@@ -46,6 +48,7 @@ use crate::dev::{Durability, Options as ClusterOptions};
 use figures::Figures;
 use machine::Machine;
 use phase::Phase;
+pub use remote::Server;
 use stage::Stage;
 use statements::Statements;
 
@@ -56,6 +59,10 @@ pub struct Options {
     pub quick: bool,
     /// The names of the phases to measure; all if none is named.
     pub phases: Vec<String>,
+    /// The server to measure as its caller, instead of one of our own.
+    pub server: Option<Server>,
+    /// A program to run against the servers of the bench instead of measuring, with its arguments.
+    pub command: Vec<String>,
     /// Where to write every figure of every round.
     pub json: Option<PathBuf>,
     /// The folder in which the temporary database is made; the system's temporary folder if none is
@@ -82,6 +89,10 @@ struct Size {
     others: i64,
     /// Jobs of the future that are no matter.
     future: i64,
+    /// Claims of each shard for the limit of the drain.
+    claims: i64,
+    /// Fills and drains under a held snapshot.
+    fills: usize,
     /// For how long an idle system is watched.
     idle: u32,
 }
@@ -94,6 +105,8 @@ const FULL: Size = Size {
     slot: 1_000,
     others: 100_000,
     future: 1_000_000,
+    claims: 3,
+    fills: 8,
     idle: 20,
 };
 const QUICK: Size = Size {
@@ -104,14 +117,63 @@ const QUICK: Size = Size {
     slot: 50,
     others: 1_000,
     future: 10_000,
+    claims: 1,
+    fills: 3,
     idle: 1,
 };
 
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
     let size = if options.quick { QUICK } else { FULL };
-    let phases = Phase::chosen(&options.phases)?;
+    let phases = Phase::chosen(&options.phases, options.server.is_some())?;
+    if !options.command.is_empty() {
+        return run_command(options, tell).await;
+    }
+    let (machine, figures) = match &options.server {
+        None => run_all(options, &phases, size, tell).await?,
+        Some(server) => {
+            let figures = until_told(remote::measure(server, &phases, size, tell)).await?;
+            (Machine::look(None).await?, figures)
+        }
+    };
+    if let Some(path) = &options.json {
+        let text = report::json(&machine, &figures, options.quick)?;
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(report::table(&machine, &figures, options.quick))
+}
+
+/// Starts everything, measures, and stops it.
+async fn run_all(
+    options: &Options,
+    phases: &[Phase],
+    size: Size,
+    tell: fn(&str),
+) -> anyhow::Result<(Machine, Figures)> {
     let scratch = Scratch::new(options.dir.as_deref())?;
+    on_stage(options, &scratch, async |mut stage| {
+        measure(&mut stage, (&scratch.0, phases), size, tell).await
+    })
+    .await
+}
+
+/// Starts everything, runs a program, and stops it.
+async fn run_command(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
+    let scratch = Scratch::new(options.dir.as_deref())?;
+    on_stage(options, &scratch, async |stage| {
+        tell(&format!("running {}", options.command.join(" ")));
+        command::run(&stage, &options.command).await
+    })
+    .await?;
+    Ok("it succeeded".to_owned())
+}
+
+/// Works with servers of our own, which end with the work.
+async fn on_stage<T>(
+    options: &Options,
+    scratch: &Scratch,
+    work: impl AsyncFnOnce(Stage) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let (cluster, statements) = Statements::load(ClusterOptions {
         data_dir: scratch.0.join("postgres"),
         durability: Durability::Full,
@@ -120,49 +182,42 @@ pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
         settings: Vec::new(),
     })
     .await?;
-    // Whatever ends the measuring drops it, and with it every process it has started.
-    let stage = async || Stage::start(&cluster, statements).await;
-    let measured = tokio::select! {
-        measured = Box::pin(measure(stage, (&scratch.0, &phases), size, tell)) => measured,
-        told = told_to_stop() => told,
-    };
+    // Whatever ends the work drops it, and with it every process it has started.
+    let all = async { work(Stage::start(&cluster, statements).await?).await };
+    let done = until_told(all).await;
     cluster.stop().await.context("stopping PostgreSQL")?;
-    let (machine, figures) = measured?;
-    if let Some(path) = &options.json {
-        let text = report::json(&machine, &figures, options.quick)?;
-        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
-    }
-    Ok(report::table(&machine, &figures, options.quick))
+    done
 }
 
 async fn measure(
-    stage: impl AsyncFnOnce() -> anyhow::Result<Stage>,
+    stage: &mut Stage,
     (scratch, phases): (&Path, &[Phase]),
     size: Size,
     tell: fn(&str),
 ) -> anyhow::Result<(Machine, Figures)> {
-    let mut stage = stage().await?;
-    let machine = Machine::look(&stage.database).await?;
+    let machine = Machine::look(Some(&stage.database)).await?;
     let mut figures = Figures::default();
     for round in 1..=size.rounds {
         for phase in phases.iter().filter(|phase| round == 1 || !phase.is_once()) {
             let name = phase.name();
             tell(&format!("round {round} of {}: {name}", size.rounds));
-            let measured = phase.measure(&mut stage, scratch, size, &mut figures);
+            let measured = phase.measure(stage, scratch, size, &mut figures);
             Box::pin(measured).await.with_context(|| format!("phase {name}"))?;
         }
     }
     Ok((machine, figures))
 }
 
-async fn told_to_stop<T>() -> anyhow::Result<T> {
+/// Works until it is done, or until a signal says that it is not wanted any more.
+async fn until_told<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let mut term = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
+        done = Box::pin(work) => return done,
         _ = term.recv() => {}
         _ = interrupt.recv() => {}
     }
-    bail!("stopped by a signal; nothing was measured")
+    bail!("stopped by a signal before it was done")
 }
 
 /// A folder of our own that is gone when the value is.

@@ -64,15 +64,18 @@ const ALL: &[Phase] = &[
 ];
 
 impl Phase {
-    /// The phases with these names, in their order; all if none is named.
-    pub(super) fn chosen(names: &[String]) -> anyhow::Result<Vec<Self>> {
-        let known = |name: &&String| ALL.iter().any(|phase| phase.name() == name.as_str());
+    /// The phases with these names, in their order, of all or of those that a caller can measure; all
+    /// of them if none is named.
+    pub(super) fn chosen(names: &[String], of_a_caller: bool) -> anyhow::Result<Vec<Self>> {
+        let there = ALL.iter().copied().filter(|phase| !of_a_caller || phase.is_of_a_caller());
+        let there: Vec<Self> = there.collect();
+        let known = |name: &&String| there.iter().any(|phase| phase.name() == name.as_str());
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
-            let names: Vec<_> = ALL.iter().map(|phase| phase.name()).collect();
-            bail!("there is no phase {unknown:?}; the phases are {}", names.join(", "));
+            let names: Vec<_> = there.iter().map(|phase| phase.name()).collect();
+            bail!("there is no phase {unknown:?} here; the phases are {}", names.join(", "));
         }
-        let wanted = |phase: &&Self| names.is_empty() || names.iter().any(|n| n == phase.name());
-        Ok(ALL.iter().filter(wanted).copied().collect())
+        let wanted = |phase: &Self| names.is_empty() || names.iter().any(|n| n == phase.name());
+        Ok(there.into_iter().filter(wanted).collect())
     }
 
     /// What it is called on the command line.
@@ -100,6 +103,11 @@ impl Phase {
         matches!(self, Self::Idle | Self::Large | Self::Snapshot | Self::Future)
     }
 
+    /// Whether a caller of a server that runs already can measure it.
+    pub(super) fn is_of_a_caller(self) -> bool {
+        matches!(self, Self::Enqueue | Self::Drain | Self::Latency)
+    }
+
     /// Measures it once.
     pub(super) async fn measure(
         self,
@@ -109,7 +117,9 @@ impl Phase {
         figures: &mut Figures,
     ) -> anyhow::Result<()> {
         match self {
-            Self::Limits => limits::measure(stage, scratch, size.seconds, figures).await?,
+            Self::Limits => {
+                limits::measure(stage, scratch, (size.seconds, size.claims), figures).await?;
+            }
             Self::Enqueue => enqueue::single(stage, size.seconds, figures).await?,
             Self::Drain => {
                 enqueue::batches(stage, size.jobs, figures).await?;
@@ -130,7 +140,7 @@ impl Phase {
             Self::Pullers => pair::measure(stage, size.jobs, figures).await?,
             Self::Idle => idle::measure(stage, size.idle, figures).await?,
             Self::Large => drain::large(stage, 10 * size.jobs, figures).await?,
-            Self::Snapshot => snapshot::measure(stage, size.jobs, figures).await?,
+            Self::Snapshot => snapshot::measure(stage, (size.jobs, size.fills), figures).await?,
             Self::Future => future::measure(stage, (size.jobs, size.future), figures).await?,
         }
         stage.memory(figures);
@@ -146,10 +156,14 @@ mod tests {
     fn phases_are_chosen_by_name_and_keep_their_order() {
         let names =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let chosen = Phase::chosen(&names(&["drain", "enqueue", "drain"])).unwrap();
+        let chosen = Phase::chosen(&names(&["drain", "enqueue", "drain"]), false).unwrap();
         assert_eq!(chosen, [Phase::Enqueue, Phase::Drain]);
-        assert_eq!(Phase::chosen(&[]).unwrap(), ALL);
-        let error = Phase::chosen(&names(&["drian"])).unwrap_err().to_string();
-        assert!(error.contains("drian") && error.contains("latency"), "{error}");
+        assert_eq!(Phase::chosen(&[], false).unwrap(), ALL);
+        let caller = Phase::chosen(&[], true).unwrap();
+        assert_eq!(caller, [Phase::Enqueue, Phase::Drain, Phase::Latency]);
+        for (name, of_a_caller) in [("drian", false), ("snapshot", true)] {
+            let error = Phase::chosen(&names(&[name]), of_a_caller).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("latency"), "{error}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::figures::{Figures, What};
 use super::machine::Machine;
 
-/// The table: medians, the range over the rounds, the share of the limit, and the bars.
+/// The table: medians, the range over the rounds, the share of the limit, and the bars unless the run
+/// was quick or of a server elsewhere.
 pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String {
     let mut text = format!("{}\n", machine.line());
     if !machine.optimised {
@@ -17,11 +18,17 @@ pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String
     if quick {
         text.push_str("A quick run, too small to compare.\n");
     }
+    let judged = !quick && !machine.postgres.is_empty();
     // Writing to a String cannot fail, here and below.
     let _infallible = writeln!(
         text,
-        "\n{:51} {:>10} {:6} {:>19} {:>8}  bar",
-        "", "median", "", "lowest – highest", "of limit"
+        "\n{:51} {:>10} {:6} {:>19} {:>8}  {}",
+        "",
+        "median",
+        "",
+        "lowest – highest",
+        "of limit",
+        if judged { "bar" } else { "" },
     );
     for (what, values) in figures.iter() {
         let row = what.row();
@@ -35,7 +42,7 @@ pub(super) fn table(machine: &Machine, figures: &Figures, quick: bool) -> String
             row.name,
             figures.median(what).map_or_else(String::new, plain),
             row.unit,
-            bars(figures, what),
+            if judged { bars(figures, what) } else { String::new() },
         );
     }
     let trimmed: Vec<_> = text.lines().map(str::trim_end).collect();

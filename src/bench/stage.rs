@@ -55,7 +55,7 @@ impl Stage {
             ("AXLE_JWT_SECRET", secret),
             ("AXLE_LOG", "warn".to_owned()),
             ("AXLE_LISTEN", address.to_string()), // pullers put it into callback URLs
-            ("AXLE_ALLOW_PRIVATE_TARGETS", "true".to_owned()), // the sink is on loopback
+            ("AXLE_TARGET_ALLOW", sink.address().ip().to_string()),
         ];
         run_once(&["migrate", "up"], &env).await?;
         let words = ["token", "--team", "bench", "--role", "writer", "--ttl", "12h"];
@@ -65,7 +65,14 @@ impl Stage {
             database,
             pgbench: cluster.program("pgbench"),
             sink,
-            api: Api { address, prefix: String::new(), token, target },
+            api: Api {
+                address,
+                host: address.to_string(),
+                prefix: String::new(),
+                token,
+                target,
+                retries: true,
+            },
             statements,
             standing: 0,
             api_process: serve("api", &env, None).await?,
@@ -118,9 +125,9 @@ impl Stage {
 
     /// Notes the most memory that the two processes have had.
     pub(super) fn memory(&self, figures: &mut Figures) {
-        figures.add_some(What::ApiMemory, usage::peak_memory(self.api_process.id()));
+        figures.keep_most(What::ApiMemory, usage::peak_memory(self.api_process.id()));
         let pullers = self.pullers.iter().filter_map(|puller| usage::peak_memory(puller.id()));
-        figures.add_some(What::PullerMemory, pullers.reduce(f64::max));
+        figures.keep_most(What::PullerMemory, pullers.reduce(f64::max));
     }
 }
 

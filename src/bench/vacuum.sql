@@ -1,2 +1,2 @@
--- Clears away what the inserts before have left to do for whoever reads first.
-VACUUM (ANALYZE)
+-- Does now what the inserts before have left to do for whoever comes by first.
+VACUUM (ANALYZE) jobs, live

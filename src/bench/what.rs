@@ -100,7 +100,7 @@ figures! {
     NotOnce: "not_once", "of these jobs not run exactly once", "jobs", bars AtMost 0.0;
     FutureRatio: "future_ratio", "drain beside 1,000,000 future jobs / without", "ratio",
         bars AtLeast 0.95;
-    SnapshotRatio: "snapshot_ratio", "sixth drain under a held snapshot / before it", "ratio",
+    SnapshotRatio: "snapshot_ratio", "drains 6 to 8 under a held snapshot / before it", "ratio",
         bars AtLeast 0.8;
     SnapshotSmallRatio: "snapshot_ratio_50", "the same with claims of 50", "ratio",
         bars AtLeast 0.8;

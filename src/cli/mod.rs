@@ -91,6 +91,13 @@ pub struct Bench {
     /// Only this phase; may be repeated. An unknown name is answered with the list
     #[arg(long = "phase", value_name = "NAME")]
     pub phases: Vec<String>,
+    /// Measure the server whose API is there, as its caller, with the token in `AXLE_TOKEN` or the
+    /// file that `AXLE_TOKEN_FILE` names
+    #[arg(long, value_name = "URL", conflicts_with = "dir")]
+    pub url: Option<String>,
+    /// With --url: the name or address by which that server's pullers reach this machine
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "url")]
+    pub sink_host: String,
     /// Also write every figure of every round there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -98,6 +105,10 @@ pub struct Bench {
     /// temporary folder]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Measure nothing; run this against the servers of the bench, which it finds in `AXLE_URL`,
+    /// `AXLE_TOKEN` and, as a target, `SINK_URL`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["url", "phases", "json"])]
+    pub command: Vec<String>,
 }
 
 /// `axle migrate`.

@@ -17,11 +17,11 @@ const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 /// `axle verify`.
 #[derive(Args, Debug)]
 pub struct Verify {
-    /// The secret, whsec_…; may be given several times. Other users of this machine can see it:
-    /// --secret-file is better
+    /// The secret, whsec_…, or the public key, whpk_…; may be given several times. Other users of this
+    /// machine can see it: --secret-file is better
     #[arg(long, value_name = "SECRET", required_unless_present = "secret_file")]
     pub secret: Vec<String>,
-    /// A file with secrets, one a line
+    /// A file with secrets or public keys, one a line
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
     /// The captured request as it came: headers, an empty line, the body; a request line may stand

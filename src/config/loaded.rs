@@ -164,6 +164,12 @@ fn jwt_problem(config: &Config, origins: &Origins) -> Option<String> {
         let keys: Vec<_> = keys.iter().map(|(key, origin)| format!("{key} ({origin})")).collect();
         return Some(format!("{}: all given; give one of them", keys.join(", ")));
     }
+    let names = ["jwt_team_claim", "jwt_role_claim", "jwt_role_map"];
+    let named = names.into_iter().find_map(|key| Some((key, origins.get(key)?)));
+    if let (Some((key, origin)), Some(("jwt_secret", _))) = (named, keys.first()) {
+        let why = "with jwt_secret this server signs tokens itself, with its own names";
+        return Some(format!("{key} ({origin}): it is for tokens of an outside issuer; {why}"));
+    }
     let algorithm = config.jwt_algorithm?;
     let origin = origins.get("jwt_algorithm").unwrap_or(&Origin::Default);
     let by_secret = matches!(keys.first(), Some(("jwt_secret", _)));

@@ -8,6 +8,7 @@
 
 mod edge;
 mod egress;
+mod jwt;
 mod kind;
 mod loaded;
 mod nearest;
@@ -38,6 +39,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
+use crate::domain::claim::ClaimNames;
 use crate::domain::egress::Pattern;
 use crate::domain::proxy::Proxies;
 use sources::Sources;
@@ -91,6 +93,8 @@ pub struct Config {
     pub jwt_issuer: Option<String>,
     /// The `aud` a token must have.
     pub jwt_audience: Option<String>,
+    /// Where tokens of an outside issuer say team and role.
+    pub jwt_claims: ClaimNames,
     /// Which log lines are kept, in the syntax of `tracing-subscriber`'s `EnvFilter`.
     pub log: String,
     /// How log lines look.
@@ -152,6 +156,7 @@ impl Default for Config {
             jwt_algorithm: None,
             jwt_issuer: None,
             jwt_audience: None,
+            jwt_claims: ClaimNames::default(),
             log: "info".to_owned(),
             log_format: LogFormat::Auto,
             max_connections: 4096,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::kind::Kind;
 use super::read::{log_filter, postgres_url, public_key, secret_keys, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
-use super::{edge, egress, quota};
+use super::{edge, egress, jwt, quota};
 
 /// One setting.
 pub(super) struct Setting {
@@ -312,6 +312,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         meaning: "The `aud` that a token must have",
         kind: Kind::Text(|config| &mut config.jwt_audience),
     },
+    jwt::TEAM_CLAIM,
+    jwt::ROLE_CLAIM,
+    jwt::ROLE_MAP,
     Setting {
         key: "log",
         env: "AXLE_LOG",

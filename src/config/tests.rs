@@ -263,6 +263,25 @@ fn one_key_for_tokens_at_most_and_an_algorithm_that_fits_it() {
     );
     assert!(one_problem(&[secret, algorithm("RS256")]).contains("needs jwt_public_key or"));
     assert!(one_problem(&[algorithm("HS256")]).contains("needs jwt_secret, not no key"));
+    let names =
+        [("AXLE_JWT_ROLE_CLAIM", "realm_access.roles"), ("AXLE_JWT_ROLE_MAP", "ops=operator")];
+    let claims = load(&[], &[jwks, names[0], names[1]], "").unwrap().config.jwt_claims;
+    assert_eq!(
+        (claims.role.to_string(), claims.team.to_string().as_str()),
+        (names[0].1.into(), "team")
+    );
+    assert!(claims.roles.role("ops").is_some() && claims.roles.role("owner").is_none());
+    let own = one_problem(&[secret, names[0]]);
+    assert!(
+        own.contains("jwt_role_claim (AXLE_JWT_ROLE_CLAIM): it is for tokens of an outside"),
+        "{own}"
+    );
+    assert!(
+        one_problem(&[jwks, ("AXLE_JWT_TEAM_CLAIM", "a..b")]).contains("a name in it is empty")
+    );
+    assert!(
+        one_problem(&[jwks, ("AXLE_JWT_ROLE_MAP", "ops=root")]).contains("a role is one of owner")
+    );
     assert!(one_problem(&[algorithm("none")]).contains("it is not an accepted algorithm"));
     let short = ("AXLE_JWT_SECRET", "x".repeat(31));
     let short = one_problem(&[(short.0, &short.1), algorithm("HS256")]);

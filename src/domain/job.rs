@@ -306,7 +306,7 @@ pub struct Standing {
     pub failures: i32,
     /// The fence of its newest claim; 0 before the first.
     pub fence: i32,
-    /// Set aside because its queue is paused.
+    /// Set aside because its queue is paused or its team suspended.
     pub held: bool,
     /// Why it was given back without a call, since its last run.
     pub deferred: Option<Deferral>,

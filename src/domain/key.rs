@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::id::NotAnId;
 use super::principal::{Role, Team};
+use super::scope::Scope;
 
 /// How the text of every key begins, so that a leaked one is found by searching for it.
 pub const KEY_PREFIX: &str = "axk_";
@@ -114,6 +115,8 @@ pub struct Key {
     pub name: String,
     /// The role of whoever holds it.
     pub role: Role,
+    /// The queues that whoever holds it reaches.
+    pub scope: Scope,
     /// When it ends by itself.
     pub expires_at: Option<DateTime<Utc>>,
     /// Who made it.

@@ -12,7 +12,9 @@ pub fn next_step(job: &Job, now: DateTime<Utc>) -> String {
     match job.state() {
         State::Waiting => "waits for an earlier job of its schedule to finish".into(),
         State::Pending | State::RetryWait if standing.held => {
-            format!("waits: the queue {:?} is paused; resume it to go on", job.asked.queue)
+            // Which of the two, the row does not say; whoever is suspended has been told.
+            let queue = &job.asked.queue;
+            format!("waits: the queue {queue:?} is paused, or the team suspended, until that ends")
         }
         State::Pending | State::RetryWait if is_deferred(job, now) => deferred(job),
         State::Pending => format!("attempt 1 {}", start(job, now)),
@@ -195,7 +197,10 @@ mod tests {
                         no attempt is charged";
         assert_eq!(next_step(&job, now), expected);
         job.standing.held = true;
-        assert_eq!(next_step(&job, now), "waits: the queue \"mail\" is paused; resume it to go on");
+        assert_eq!(
+            next_step(&job, now),
+            "waits: the queue \"mail\" is paused, or the team suspended, until that ends"
+        );
     }
 
     #[test]

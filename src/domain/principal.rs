@@ -4,6 +4,8 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
+use super::scope::Scope;
+
 /// The longest team slug: one DNS label (RFC 1035, section 2.3.4), so that a team can be a host name.
 pub const TEAM_MAX_LEN: usize = 63;
 
@@ -100,6 +102,12 @@ impl Role {
     /// Reads a role's name exactly.
     pub fn parse(text: &str) -> Result<Self, BadRole> {
         Self::ALL.iter().copied().find(|role| role.as_str() == text).ok_or(BadRole)
+    }
+
+    /// Of several roles the one that may the most.
+    pub fn widest(roles: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let place = |role: &Self| Self::ALL.iter().position(|known| known == role);
+        roles.into_iter().min_by_key(place)
     }
 
     /// The name on the wire, in tokens and on the command line.
@@ -260,6 +268,8 @@ pub struct Principal {
     pub subject: Subject,
     /// What it is in that team.
     pub role: Role,
+    /// Which of the team's queues it reaches.
+    pub scope: Scope,
     /// How it came in.
     pub kind: Kind,
     /// Whether it manages the installation's teams.
@@ -271,7 +281,8 @@ pub struct Principal {
 impl Principal {
     /// Whether it may do this in its own team. (Anything of another team does not exist for it.)
     pub fn may(&self, act: Act) -> bool {
-        self.role.may(act) || (act == Act::Install && self.installation_admin)
+        let by_role = self.role.may(act) || (act == Act::Install && self.installation_admin);
+        by_role && self.scope.allows(act)
     }
 }
 
@@ -295,6 +306,7 @@ mod tests {
                 team: Team::parse("demo").unwrap(),
                 subject: Subject::parse("kim").unwrap(),
                 role: Role::parse(role).unwrap(),
+                scope: Scope::default(),
                 kind: Kind::Token,
                 installation_admin: false,
                 via: Via::default(),
@@ -313,6 +325,16 @@ mod tests {
                 assert_eq!(giver.may_grant(given), n <= m, "{giver} gives {given}");
             }
         }
+    }
+
+    #[test]
+    fn the_widest_of_some_roles_may_all_that_each_may() {
+        assert_eq!(Role::widest([]), None);
+        assert_eq!(
+            Role::widest([Role::Viewer, Role::Operator, Role::Writer]),
+            Some(Role::Operator)
+        );
+        assert_eq!(Role::widest(Role::ALL.iter().rev().copied()), Some(Role::Owner));
     }
 
     #[test]

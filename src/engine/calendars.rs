@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::audit::{self, Deed, show};
-use super::error::allow;
+use super::error::{allow, allow_everywhere};
 use super::fire::standing::go_on;
 use super::once::whole;
 use super::{Ctx, Error};
@@ -29,6 +29,7 @@ pub async fn put(
     calendar: &CalendarDoc,
 ) -> Result<CalendarRecord, Error> {
     allow(who, Act::Write)?;
+    allow_everywhere(who, "calendars")?;
     calendar.calendar().check("#").into_result(())?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
@@ -52,7 +53,7 @@ pub async fn put(
 async fn look_again(ctx: &Ctx, who: &Principal, id: ScheduleId) -> Result<(), Error> {
     let now = ctx.clock.now();
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let found = schedules::lock(&session, id.shard(), &who.team, Which::Id(id)).await?;
     // One that is due asks for its calendars when it fires.
     let waits = |found: &Schedule| found.next_slot_at.is_some_and(|slot| slot > now);
@@ -85,6 +86,7 @@ pub async fn list(ctx: &Ctx, who: &Principal) -> Result<Vec<CalendarRecord>, Err
 /// Deletes a calendar that no schedule uses.
 pub async fn delete(ctx: &Ctx, who: &Principal, name: &str) -> Result<(), Error> {
     allow(who, Act::Write)?;
+    allow_everywhere(who, "calendars")?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let before = calendars::lock(session, &who.team, name).await?;

@@ -53,7 +53,7 @@ pub enum Heard {
 pub async fn callback(ctx: &Ctx, run: RunId, token: &str, word: Word) -> Result<Heard, Error> {
     run_token::check(ctx, run, token)?;
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let live = live::lock(&session, run.shard(), &[run.job.uuid()]).await?.pop();
     let Some(live) = live.filter(|live| live.run() == Some(run)) else {
         session.rollback().await;
@@ -89,7 +89,7 @@ pub async fn heartbeat(
 ) -> Result<Option<DateTime<Utc>>, Error> {
     run_token::check(ctx, run, token)?;
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let live = live::lock(&session, run.shard(), &[run.job.uuid()]).await?.pop();
     let Some(live) = live.filter(|live| live.run() == Some(run)) else {
         session.rollback().await;

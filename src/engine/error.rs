@@ -5,6 +5,7 @@ use crate::domain::id::{JobId, ScheduleId};
 use crate::domain::invalid::Invalid;
 use crate::domain::principal::{Act, Principal};
 use crate::domain::schedule::record::ScheduleState;
+use crate::domain::scope::Scope;
 use crate::domain::state::State;
 use crate::engine::auth::AuthError;
 use crate::engine::refusal::Refusal;
@@ -26,6 +27,14 @@ pub enum Error {
         role: &'static str,
         /// What it takes.
         act: &'static str,
+    },
+    /// The caller is held to some queues, and this is beyond them.
+    #[error("you are held to {scope}, and {beyond}")]
+    Beyond {
+        /// The caller's queues.
+        scope: Scope,
+        /// What is beyond: a clause.
+        beyond: String,
     },
     /// No such thing in the caller's team.
     #[error("there is no such {noun} in your team")]
@@ -67,6 +76,9 @@ pub enum Error {
         /// Who uses it.
         by: String,
     },
+    /// Something of a queue that the caller does not reach has the name or the unique key.
+    #[error("something of another queue, which you do not reach, has this {0}")]
+    TakenElsewhere(&'static str),
     /// An unfinished job has the unique key, and the caller wanted an error.
     #[error("the unfinished job {existing} has this unique key")]
     Duplicate {
@@ -141,5 +153,33 @@ pub fn allow(who: &Principal, act: Act) -> Result<(), Error> {
     if who.may(act) {
         return Ok(());
     }
+    allow_scope(who, act)?;
     Err(Error::Denied { role: who.role.as_str(), act: act.as_str() })
+}
+
+/// Goes on only if the act can be confined to the caller's queues.
+pub(super) fn allow_scope(who: &Principal, act: Act) -> Result<(), Error> {
+    if who.scope.allows(act) {
+        return Ok(());
+    }
+    let beyond = format!("may not {act} anything of the team");
+    Err(Error::Beyond { scope: who.scope.clone(), beyond })
+}
+
+/// Goes on only if the caller reaches the queue that something is to be put into.
+pub(super) fn allow_queue(who: &Principal, queue: &str) -> Result<(), Error> {
+    if who.scope.holds(queue) {
+        return Ok(());
+    }
+    let beyond = format!("{queue} is none of them; name one of yours, or use another key");
+    Err(Error::Beyond { scope: who.scope.clone(), beyond })
+}
+
+/// Goes on only if the caller reaches every queue, for what concerns the whole team.
+pub(super) fn allow_everywhere(who: &Principal, what: &str) -> Result<(), Error> {
+    if who.scope.queues().is_none() {
+        return Ok(());
+    }
+    let beyond = format!("{what} concern the whole team");
+    Err(Error::Beyond { scope: who.scope.clone(), beyond })
 }

@@ -84,7 +84,12 @@ impl Guard {
     /// The same for the target that a request brings at `at` (`#`, `#/job`, `#/jobs/3`). The form of
     /// its URL is not judged here.
     pub fn admit_target(&self, target: &Target, at: &str) -> Result<(), Invalid> {
-        let Ok(url) = target_url::parse(&target.url) else { return Ok(()) };
+        self.admit_url(&target.url, at)
+    }
+
+    /// The same for the text of its URL.
+    pub fn admit_url(&self, url: &str, at: &str) -> Result<(), Invalid> {
+        let Ok(url) = target_url::parse(url) else { return Ok(()) };
         let fault = |refusal: Refusal| {
             Invalid::one(format!("{at}/target/url"), "target-forbidden", refusal.to_string())
         };

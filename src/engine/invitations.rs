@@ -15,6 +15,7 @@ use super::{Ctx, Error, Refusal, clock, random};
 use crate::domain::invalid::Invalid;
 use crate::domain::person::{Email, Invitation, OneTime, SECRET_BYTES, User};
 use crate::domain::principal::{Act, Kind, Principal, Role, Subject, Team, Via};
+use crate::domain::scope::Scope;
 use crate::store::idempotency::Kept;
 use crate::store::{Session, invitations, members, users};
 
@@ -100,6 +101,7 @@ pub async fn accept(
                 team: invitation.team.clone(),
                 subject,
                 role: invitation.role,
+                scope: Scope::default(),
                 kind: Kind::User,
                 installation_admin: false,
                 via,

@@ -1,6 +1,6 @@
 //! What an owner does with jobs before and beside their runs: create, look, list.
 
-use super::error::allow;
+use super::error::{allow, allow_queue};
 use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, due_at, register};
@@ -31,8 +31,8 @@ pub enum Item {
     Created(Job),
     /// The unfinished job that has the unique key.
     Existing(Job),
-    /// That job, where the caller wanted an error.
-    Duplicate(JobId),
+    /// That job, where the caller wanted an error; none if it is of a queue beyond the caller's.
+    Duplicate(Option<JobId>),
     /// Values that cannot be accepted.
     Invalid(Invalid),
 }
@@ -46,9 +46,10 @@ pub async fn create(
     render: impl Fn(&Registered) -> Kept,
 ) -> Result<Answer<Registered>, Error> {
     allow(who, Act::Write)?;
+    allow_queue(who, &new.queue)?;
     ctx.limits.guard.admit_target(&new.spec.target, "#")?;
     seal(ctx, who, &mut new, "#")?;
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     veil.refuse_masks("#/payload", &new.payload).into_result(())?;
     let repeats = (key, new.unique_key.as_deref());
     let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
@@ -111,7 +112,9 @@ async fn alone(
         let place = (key.map(|key| key.shard), now);
         let mut made = register(ctx, session, &who.team, vec![new], place).await?;
         match made.pop() {
-            Some(Registered::Existing(job)) if reject => Err(Error::Duplicate { existing: job.id }),
+            Some(Registered::Existing(job)) if reject || !reaches(who, &job) => {
+                Err(duplicate(who, &job))
+            }
             Some(made) => Ok(made),
             None => Err(Error::Broken("a registration had no answer".into())),
         }
@@ -128,6 +131,7 @@ pub async fn create_batch(
     render: impl Fn(&Vec<Item>) -> Kept,
 ) -> Result<Answer<Vec<Item>>, Error> {
     allow(who, Act::Write)?;
+    items.iter().flatten().try_for_each(|new| allow_queue(who, &new.queue))?;
     let admit = |(place, item): (usize, Result<NewJob, Invalid>)| {
         let new = item?;
         ctx.limits.guard.admit_target(&new.spec.target, &format!("#/jobs/{place}"))?;
@@ -135,7 +139,7 @@ pub async fn create_batch(
     };
     let mut items: Vec<Result<NewJob, Invalid>> =
         items.into_iter().enumerate().map(admit).collect();
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     for (place, item) in items.iter_mut().enumerate() {
         let Ok(new) = item else { continue };
         let masks = veil.refuse_masks(&format!("#/jobs/{place}/payload"), &new.payload);
@@ -168,11 +172,15 @@ pub async fn create_batch(
             answers.push(match (item, item.is_ok().then(|| made.next()).flatten()) {
                 (Err(invalid), _) => Item::Invalid(invalid.clone()),
                 (Ok(_), Some((Registered::New(job), _))) => Item::Created(job),
-                (Ok(_), Some((Registered::Existing(job), true))) if mode == Batch::Atomic => {
-                    return Err(taken(&answers, place, job.id));
+                (Ok(_), Some((Registered::Existing(job), rejects)))
+                    if rejects || !reaches(who, &job) =>
+                {
+                    if mode == Batch::Atomic {
+                        return Err(taken(who, &answers, place, &job));
+                    }
+                    Item::Duplicate(reaches(who, &job).then_some(job.id))
                 }
-                (Ok(_), Some((Registered::Existing(job), true))) => Item::Duplicate(job.id),
-                (Ok(_), Some((Registered::Existing(job), false))) => Item::Existing(job),
+                (Ok(_), Some((Registered::Existing(job), _))) => Item::Existing(job),
                 (Ok(_), None) => {
                     return Err(Error::Broken("a registration had no answer".into()));
                 }
@@ -200,20 +208,35 @@ fn seal(ctx: &Ctx, who: &Principal, new: &mut NewJob, at: &str) -> Result<(), Er
 
 /// Why an atomic batch is refused whose item at `place` meets its unique key on a job. If that is of
 /// the same batch it will never have been, so the batch itself is at fault.
-fn taken(before: &[Item], place: usize, existing: JobId) -> Error {
-    let is_own = |item: &Item| matches!(item, Item::Created(job) if job.id == existing);
+fn taken(who: &Principal, before: &[Item], place: usize, existing: &Job) -> Error {
+    let is_own = |item: &Item| matches!(item, Item::Created(job) if job.id == existing.id);
     if before.iter().any(is_own) {
         let detail = "another job of this batch has the same unique key";
         return Invalid::one(format!("#/jobs/{place}/unique_key"), "duplicate", detail).into();
     }
-    Error::Duplicate { existing }
+    duplicate(who, existing)
+}
+
+/// Whether the job is of a queue that the caller reaches; to others it does not exist.
+pub(super) fn reaches(who: &Principal, job: &Job) -> bool {
+    who.scope.holds(&job.asked.queue)
+}
+
+/// Why nothing is registered where `existing` has the unique key.
+pub(super) fn duplicate(who: &Principal, existing: &Job) -> Error {
+    if reaches(who, existing) {
+        Error::Duplicate { existing: existing.id }
+    } else {
+        Error::TakenElsewhere("unique key")
+    }
 }
 
 /// One job.
 pub async fn get(ctx: &Ctx, who: &Principal, id: JobId) -> Result<Job, Error> {
     allow(who, Act::Read)?;
     let session = ctx.store.session().await?;
-    jobs::get(&session, id, &who.team).await?.ok_or(Error::Missing { noun: "job" })
+    let found = jobs::get(&session, id, &who.team).await?.filter(|job| reaches(who, job));
+    found.ok_or(Error::Missing { noun: "job" })
 }
 
 /// A page of jobs, newest first, and whether there are more.
@@ -225,10 +248,24 @@ pub async fn list(
 ) -> Result<(Vec<Job>, bool), Error> {
     allow(who, Act::Read)?;
     let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let mut page = jobs::list(&ctx.store, &who.team, filter, before, one_more).await?;
+    let of = (&who.team, queues(who, filter));
+    if of.1.is_some_and(<[String]>::is_empty) {
+        return Ok((Vec::new(), false));
+    }
+    let mut page = jobs::list(&ctx.store, of, filter, before, one_more).await?;
     let more = page.len() > limit;
     page.truncate(limit);
     Ok((page, more))
+}
+
+/// Of which queues jobs are listed, none for all; an empty list if the caller does not reach the one
+/// that is wanted.
+fn queues<'a>(who: &'a Principal, filter: &'a Filter) -> Option<&'a [String]> {
+    match &filter.queue {
+        None => who.scope.queues(),
+        Some(queue) if who.scope.holds(queue) => Some(std::slice::from_ref(queue)),
+        Some(_) => Some(&[]),
+    }
 }
 
 /// Tells the pullers, after the commit that made it true.

@@ -11,6 +11,7 @@ use super::{Ctx, Error, Refusal, clock, random};
 use crate::domain::invalid::Invalid;
 use crate::domain::key::{KEY_RANDOM_BYTES, Key, KeyId, KeyText};
 use crate::domain::principal::{Act, Principal, Role};
+use crate::domain::scope::Scope;
 use crate::store::idempotency::Kept;
 use crate::store::{Session, keys};
 
@@ -29,6 +30,8 @@ pub struct NewKey {
     pub name: String,
     /// The role of whoever holds it.
     pub role: Role,
+    /// The queues that whoever holds it reaches.
+    pub scope: Scope,
     /// When it ends by itself.
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -125,7 +128,8 @@ pub async fn roll(
         let expires_at = expires_at.or(old.expires_at);
         let end = clock::after(now, overlap);
         keys::shorten(session, &who.team, id, end).await?;
-        let new = NewKey { name: old.name.clone(), role: old.role, expires_at };
+        let (name, role, scope) = (old.name.clone(), old.role, old.scope.clone());
+        let new = NewKey { name, role, scope, expires_at };
         let made = make(session, who, new, now).await?;
         let after =
             serde_json::json!({"by": made.key.id.to_string(), "old_ends": show::instant(end)});
@@ -154,6 +158,7 @@ async fn make(
         team: who.team.clone(),
         name: new.name,
         role: new.role,
+        scope: new.scope,
         expires_at: new.expires_at,
         created_by: who.subject.to_string(),
         created_at: now,

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::audit::{self, Deed};
+use super::error::allow_everywhere;
 use super::login::session::renew;
 use super::once::whole;
 use super::teams::allow_in;
@@ -21,12 +22,14 @@ const MISSING: Error = Error::Missing { noun: "member" };
 /// The members of a team, those who were there first before the others.
 pub async fn list(ctx: &Ctx, who: &Principal, team: &Team) -> Result<Vec<Member>, Error> {
     allow_in(who, team, Act::Read)?;
+    allow_everywhere(who, "its members")?;
     Ok(members::list(&ctx.store, team, LIST_LIMIT).await?)
 }
 
 /// One member.
 pub async fn get(ctx: &Ctx, who: &Principal, team: &Team, user: UserId) -> Result<Member, Error> {
     allow_in(who, team, Act::Read)?;
+    allow_everywhere(who, "its members")?;
     members::get(&ctx.store.session().await?, team, user).await?.ok_or(MISSING)
 }
 

@@ -49,6 +49,7 @@ pub mod secrets;
 pub mod settle;
 pub mod signers;
 pub mod signing;
+pub mod suspension;
 pub mod sweep;
 pub mod targets;
 pub mod teams;

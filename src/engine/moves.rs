@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::audit::{self, Deed, show};
 use super::error::allow;
-use super::jobs::registered;
+use super::jobs::{duplicate, reaches, registered};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
 use super::{Ctx, Error, privacy, turns};
@@ -36,9 +36,9 @@ pub async fn change(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let mut room = ctx.quotas.room(ctx, &who.team).await;
-    let veil = privacy::veil(ctx, who).await?;
+    let veil = privacy::veil(ctx, who);
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let changed = async {
         let (live, job) = lock(&session, who, id).await?;
         let etag = job.etag();
@@ -145,8 +145,7 @@ pub async fn rerun(
     let now = ctx.clock.now();
     let mut room = ctx.quotas.room(ctx, &who.team).await;
     let work = async |session: &Session| {
-        let job = jobs::get(session, id, &who.team).await?;
-        let job = job.ok_or(Error::Missing { noun: "job" })?;
+        let job = read_back(session, who, id).await?;
         if !job.state().is_final() {
             return Err(Error::Refused { id, state: job.state(), wanted: "run again" });
         }
@@ -158,7 +157,7 @@ pub async fn rerun(
                 record(session, who, ("rerun", &job), made, now).await?;
                 Ok(new)
             }
-            Some(Registered::Existing(job)) => Err(Error::Duplicate { existing: job.id }),
+            Some(Registered::Existing(job)) => Err(duplicate(who, &job)),
             None => Err(Error::Broken("a registration had no answer".into())),
         }
     };
@@ -212,7 +211,8 @@ async fn lock(session: &Session, who: &Principal, id: JobId) -> Result<(Option<L
 }
 
 async fn read_back(session: &Session, who: &Principal, id: JobId) -> Result<Job, Error> {
-    jobs::get(session, id, &who.team).await?.ok_or(Error::Missing { noun: "job" })
+    let found = jobs::get(session, id, &who.team).await?.filter(|job| reaches(who, job));
+    found.ok_or(Error::Missing { noun: "job" })
 }
 
 /// Ends a job whose `live` row the open transaction has locked.

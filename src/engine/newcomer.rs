@@ -9,6 +9,7 @@ use super::{Ctx, Error, random};
 use crate::domain::id::{Shard, UserId};
 use crate::domain::person::{Email, User};
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
+use crate::domain::scope::Scope;
 use crate::store::{Session, members, users};
 
 /// Somebody who comes into a team.
@@ -71,6 +72,7 @@ pub async fn first(
         subject: Subject::parse("axle admin create")
             .map_err(|error| Error::Broken(error.to_string()))?,
         role: Role::Owner,
+        scope: Scope::default(),
         kind: Kind::System,
         installation_admin: true,
         via: Via::default(),

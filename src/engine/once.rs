@@ -35,8 +35,9 @@ pub struct Request<'a> {
     pub body: &'a [u8],
 }
 
-/// The key `text` of a caller's request. The scope is (team, kind of principal, route, key): no two
-/// teams or endpoints ever share an answer. The fingerprint covers path and body.
+/// The key `text` of a caller's request. The scope is (team, kind of principal, its queues, route,
+/// key): no two teams or endpoints ever share an answer, and who reaches some queues gets none that
+/// was about another. The fingerprint covers path and body.
 pub fn key(ctx: &Ctx, who: &Principal, request: Request<'_>, text: &str) -> Key {
     let mut scope = Sha256::new();
     let kind = who.kind.as_str();
@@ -44,6 +45,10 @@ pub fn key(ctx: &Ctx, who: &Principal, request: Request<'_>, text: &str) -> Key 
         // Length first, so that no two lists of parts read the same.
         scope.update(part.len().to_be_bytes());
         scope.update(part);
+    }
+    for queue in who.scope.queues().unwrap_or_default() {
+        scope.update(queue.len().to_be_bytes());
+        scope.update(queue);
     }
     let scope = scope.finalize().to_vec();
     let mut fingerprint = Sha256::new();
@@ -93,7 +98,7 @@ pub async fn whole<T>(
     work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let done = finish(&session, work(&session).await).await?;
     session.commit().await?;
     Ok(done)

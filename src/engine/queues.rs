@@ -14,6 +14,7 @@ use crate::store::{Session, queues};
 /// One queue; one that nobody has changed has the defaults.
 pub async fn get(ctx: &Ctx, who: &Principal, name: &str) -> Result<Queue, Error> {
     allow(who, Act::Read)?;
+    check(who, name)?;
     let found = queues::get(&ctx.store, &who.team, name).await?;
     Ok(found.unwrap_or_else(|| Queue::untouched(name)))
 }
@@ -26,6 +27,7 @@ pub async fn put(
     description: Option<&str>,
 ) -> Result<Queue, Error> {
     allow(who, Act::Configure)?;
+    check(who, name)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let before = queues::lock(session, &who.team, name).await?;
@@ -46,6 +48,7 @@ pub async fn pause(
     render: impl Fn(&Queue) -> Kept,
 ) -> Result<Answer<Queue>, Error> {
     allow(who, Act::Operate)?;
+    check(who, name)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let before = queues::lock(session, &who.team, name).await?;
@@ -60,6 +63,11 @@ pub async fn pause(
         sweep::give_back(ctx, (&who.team, name), now).await?;
     }
     Ok(answer)
+}
+
+/// A queue beyond the caller's does not exist for it.
+fn check(who: &Principal, name: &str) -> Result<(), Error> {
+    if who.scope.holds(name) { Ok(()) } else { Err(Error::Missing { noun: "queue" }) }
 }
 
 async fn record(

@@ -24,6 +24,9 @@ pub enum Refusal {
     /// The installation admin has suspended the team.
     #[error("the team is suspended: {0}")]
     TeamSuspended(String),
+    /// The request says that it is made in another team than this one, which its token is for.
+    #[error("Axle-Team names another team than that of the token, which is {0}")]
+    OtherTeam(String),
     /// A team with people in it keeps an owner.
     #[error("this is the team's last owner; make somebody else an owner first")]
     LastOwner,
@@ -71,6 +74,7 @@ impl Refusal {
             Self::RoleTooHigh { .. } => "role-too-high",
             Self::TeamExists(_) => "team-exists",
             Self::TeamSuspended(_) => "team-suspended",
+            Self::OtherTeam(_) => "other-team",
             Self::LastOwner => "last-owner",
             Self::InvitationEnded => "invitation-ended",
             Self::LoginUnavailable => "login-unavailable",

@@ -47,7 +47,7 @@ async fn signing(ctx: &Ctx, keys: &Keyring, done: &mut Rewrapped) -> Result<(), 
         let Some(last) = rows.last() else { return Ok(()) };
         after = (last.team.as_str().to_owned(), last.id.uuid());
         for row in &rows {
-            let purpose = Purpose::Signing(row.id, &row.queue);
+            let purpose = Purpose::Signing(row.id, row.kind, &row.queue);
             match keys.reseal(row.team.as_str(), purpose, &row.sealed)? {
                 Ok(sealed) => {
                     done.signing += usize::from(secrets::reseal(&ctx.store, row, &sealed).await?);

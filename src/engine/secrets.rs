@@ -18,7 +18,7 @@ use crate::domain::id::SigningId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{MASK_BYTES, SecretHeader, Target, is_mask};
 use crate::domain::principal::Team;
-use crate::domain::signature::hex;
+use crate::domain::signature::{SigningKind, hex};
 use crate::store::{Store, secrets};
 
 /// The bytes of a key, and of every hash here.
@@ -31,8 +31,8 @@ const NONCE_BYTES: usize = 24;
 pub enum Purpose<'a> {
     /// The key of this installation's masks.
     Masks,
-    /// A signing secret, for a queue or (empty) for all of the team's.
-    Signing(SigningId, &'a str),
+    /// A signing secret of a kind, for a queue or (empty) for all of the team's.
+    Signing(SigningId, SigningKind, &'a str),
     /// The header of this name, for targets of this scheme, host and port.
     Header(&'a str, &'a str),
 }
@@ -42,7 +42,10 @@ impl Purpose<'_> {
     fn bind(self, team: &str) -> Vec<u8> {
         let purpose = match self {
             Self::Masks => "masks".to_owned(),
-            Self::Signing(id, queue) => format!("signing\0{id}\0{queue}"),
+            Self::Signing(id, SigningKind::Hmac, queue) => format!("signing\0{id}\0{queue}"),
+            Self::Signing(id, kind @ SigningKind::Ed25519, queue) => {
+                format!("signing {}\0{id}\0{queue}", kind.as_str())
+            }
             Self::Header(name, origin) => {
                 format!("header\0{}\0{origin}", name.to_ascii_lowercase())
             }

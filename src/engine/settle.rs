@@ -109,7 +109,7 @@ struct Plan {
 pub async fn write(ctx: &Ctx, shard: Shard, news: &[News]) -> Result<Vec<Settled>, Error> {
     let session = ctx.store.session().await?;
     let jobs: Vec<Uuid> = news.iter().map(|n| n.run().job.uuid()).collect();
-    session.begin().await?;
+    session.begin();
     let live = live::lock(&session, shard, &jobs).await?;
     let settled = write_locked(ctx, &session, (shard, live), news).await?;
     session.commit().await?;

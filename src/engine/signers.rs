@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::secrets::{Purpose, Vault};
 use super::{Ctx, Error};
 use crate::domain::principal::Team;
-use crate::domain::signature::{Message, RUN_SIGNATURE, SIGNATURE, SigningSecret};
+use crate::domain::signature::{Message, RUN_SIGNATURE, SIGNATURE, SigningKind, SigningSecret};
 use crate::store::live::Claimed;
 use crate::store::secrets::{self, SigningRow};
 
@@ -63,8 +63,8 @@ impl Signers {
         Arc::clone(slots.entry(team.clone()).or_default())
     }
 
-    /// The secrets that sign a call of this queue at `now`, the newest first: the queue's own if it
-    /// has any, else the team's.
+    /// The secrets that sign a call of this queue at `now`, kind by kind and the newest first: of
+    /// each kind the queue's own if it has any, else the team's.
     async fn of(
         &self,
         ctx: &Ctx,
@@ -73,12 +73,18 @@ impl Signers {
         now: DateTime<Utc>,
     ) -> Result<Vec<SigningSecret>, Error> {
         let known = self.known(ctx, vault, team, now).await?;
-        let of = |queue: &str| {
-            let signs = |s: &&Signer| s.queue == queue && s.expires_at.is_none_or(|end| end > now);
+        let of = |queue: &str, kind: SigningKind| {
+            let signs = |s: &&Signer| {
+                let is_meant = s.queue == queue && s.secret.kind() == kind;
+                is_meant && s.expires_at.is_none_or(|end| end > now)
+            };
             known.iter().filter(signs).map(|s| s.secret.clone()).collect::<Vec<_>>()
         };
-        let own = of(queue);
-        Ok(if own.is_empty() { of("") } else { own })
+        let either = |kind| {
+            let own = of(queue, kind);
+            if own.is_empty() { of("", kind) } else { own }
+        };
+        Ok(SigningKind::ALL.into_iter().flat_map(either).collect())
     }
 
     async fn known(
@@ -125,11 +131,11 @@ async fn read(
 
 /// Opens a stored signing secret.
 pub(super) fn open(vault: &Vault, row: &SigningRow) -> Result<SigningSecret, Error> {
-    let purpose = Purpose::Signing(row.id, &row.queue);
+    let purpose = Purpose::Signing(row.id, row.kind, &row.queue);
     let opened = vault.keys().open(row.team.as_str(), purpose, &row.sealed);
     let broken = |why: String| Error::Broken(format!("the signing secret {}: {why}", row.id));
     let bytes = opened.map_err(|why| broken(why.to_string()))?;
-    SigningSecret::from_bytes(&bytes).map_err(|why| broken(why.to_string()))
+    SigningSecret::from_bytes(row.kind, &bytes).map_err(|why| broken(why.to_string()))
 }
 
 /// The signature headers of a call that is sent at `now`: none if its team and queue have no secret.

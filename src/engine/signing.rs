@@ -1,4 +1,5 @@
-//! A team's signing secrets: make, look, rotate, revoke; and say why a captured call does not verify.
+//! A team's signing secrets: make, look, rotate, revoke, show the public keys; and say why a captured
+//! call does not verify.
 //!
 //! A secret is shown once, when it is made. An answer kept for an `Idempotency-Key` is kept without
 //! it, so nothing in the database holds it in the open.
@@ -15,16 +16,17 @@ use super::signers::{self, FRESH};
 use super::{Ctx, Error, clock};
 use crate::domain::hidden::Hidden;
 use crate::domain::id::{JobId, Shard, SigningId};
-use crate::domain::principal::{Act, Principal};
-use crate::domain::signature::SigningSecret;
+use crate::domain::principal::{Act, Principal, Team};
 use crate::domain::signature::verify::{Captured, Freshness, Why, header, verify};
+use crate::domain::signature::{PublicKey, SigningKind, SigningSecret};
 use crate::store::idempotency::Kept;
 use crate::store::secrets::{self, SigningRow};
 use crate::store::{Session, jobs};
 
-/// The bytes of a new secret: as many as the signature's (RFC 2104, section 3).
+/// The bytes of a new secret: as many as the signature's (RFC 2104, section 3), and those of a key
+/// pair's seed (RFC 8032).
 const SECRET_BYTES: usize = 32;
-/// So many secrets of one queue sign at once, at most: each is a signature in a header.
+/// So many secrets of one queue and kind sign at once, at most: each is a signature in a header.
 const MOST: usize = 5;
 /// How long secrets that have ended are remembered, to say so of a call that they signed.
 const REMEMBERED: TimeDelta = TimeDelta::days(30);
@@ -36,6 +38,10 @@ pub struct Signing {
     pub id: SigningId,
     /// The queue whose calls it signs; none for all of the team's.
     pub queue: Option<String>,
+    /// How it signs.
+    pub kind: SigningKind,
+    /// What targets check its signatures with, of a pair of keys.
+    pub public_key: Option<PublicKey>,
     /// Where it stands.
     pub state: SigningState,
     /// A short keyed hash of it, equal for equal secrets of the team.
@@ -75,17 +81,18 @@ pub async fn create(
     ctx: &Ctx,
     who: &Principal,
     key: Option<&Key>,
-    queue: Option<&str>,
+    (queue, kind): (Option<&str>, SigningKind),
     render: impl Fn(&Made) -> Kept,
 ) -> Result<Answer<Made>, Error> {
     allow(who, Act::Manage)?;
     let vault = vault(ctx)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
-        let made =
-            insert(session, (vault, who), queue, now).await?.ok_or(Error::SigningConflict(
-                "there is a current secret already: rotate it, or revoke it first",
-            ))?;
+        let made = insert(session, (vault, who), (queue, kind), now).await?.ok_or(
+            Error::SigningConflict(
+                "there is a current secret of this kind already: rotate it, or revoke it first",
+            ),
+        )?;
         audit::record(session, who, made.deed("create"), now).await?;
         Ok(made)
     };
@@ -99,7 +106,7 @@ pub async fn rotate(
     ctx: &Ctx,
     who: &Principal,
     key: Option<&Key>,
-    (queue, overlap): (Option<&str>, Duration),
+    ((queue, kind), overlap): ((Option<&str>, SigningKind), Duration),
     render: impl Fn(&Made) -> Kept,
 ) -> Result<Answer<Made>, Error> {
     allow(who, Act::Manage)?;
@@ -109,9 +116,10 @@ pub async fn rotate(
         let (team, name) = (&who.team, queue.unwrap_or_default());
         // Whoever rotates at the same time waits here, and then finds no current one.
         let until = clock::after(now, overlap);
-        if !secrets::succeed(session, team, name, until).await? {
+        let is_of = |row: &SigningRow| row.queue == name && row.kind == kind;
+        if !secrets::succeed(session, team, (name, kind), until).await? {
             let active = secrets::active(session, team, now).await?;
-            let is_current = |row: &SigningRow| row.queue == name && row.expires_at.is_none();
+            let is_current = |row: &SigningRow| is_of(row) && row.expires_at.is_none();
             return Err(if active.iter().any(is_current) {
                 Error::Busy("somebody else has rotated the secret this moment".into())
             } else {
@@ -119,12 +127,12 @@ pub async fn rotate(
             });
         }
         let active = secrets::active(session, team, now).await?;
-        if active.iter().filter(|row| row.queue == name).count() >= MOST {
+        if active.iter().filter(|row| is_of(row)).count() >= MOST {
             return Err(Error::SigningConflict(
                 "five secrets sign already: wait until one of them has ended, or revoke one",
             ));
         }
-        let made = insert(session, (vault, who), queue, now).await?;
+        let made = insert(session, (vault, who), (queue, kind), now).await?;
         let busy = || Error::Busy("somebody else has made a secret this moment".into());
         let made = made.ok_or_else(busy)?;
         audit::record(session, who, made.deed("rotate"), now).await?;
@@ -138,11 +146,11 @@ pub async fn rotate(
 async fn insert(
     session: &Session,
     (vault, who): (&Vault, &Principal),
-    queue: Option<&str>,
+    (queue, kind): (Option<&str>, SigningKind),
     now: DateTime<Utc>,
 ) -> Result<Option<Made>, Error> {
     let bytes: [u8; SECRET_BYTES] = random()?;
-    let secret = SigningSecret::from_bytes(&bytes);
+    let secret = SigningSecret::from_bytes(kind, &bytes);
     let secret = secret.map_err(|error| Error::Broken(error.to_string()))?;
     // It lives in no shard: the table is a small one beside them.
     let id = SigningId::new(now, Shard(0), super::random::bits());
@@ -151,7 +159,9 @@ async fn insert(
         id,
         team: team.clone(),
         queue: queue.to_owned(),
-        sealed: vault.keys().seal(team.as_str(), Purpose::Signing(id, queue), &bytes)?,
+        kind,
+        sealed: vault.keys().seal(team.as_str(), Purpose::Signing(id, kind, queue), &bytes)?,
+        public_key: secret.public(),
         mask: vault.mask(team, &bytes),
         created_by: who.subject.as_str().to_owned(),
         created_at: now,
@@ -172,6 +182,15 @@ pub async fn list(ctx: &Ctx, who: &Principal) -> Result<Vec<Signing>, Error> {
     let now = ctx.clock.now();
     let rows = secrets::list(&ctx.store, &who.team).await?;
     Ok(rows.into_iter().map(|row| Signing::of(row, now)).collect())
+}
+
+/// The public keys that check a team's calls at `now`, the newest first. Whoever asks is not known:
+/// a team that has none and one that never was are the same.
+pub async fn public_keys(ctx: &Ctx, team: &Team) -> Result<Vec<Signing>, Error> {
+    let now = ctx.clock.now();
+    let rows = secrets::active(&ctx.store.session().await?, team, now).await?;
+    let pairs = rows.into_iter().filter(|row| row.public_key.is_some());
+    Ok(pairs.map(|row| Signing::of(row, now)).collect())
 }
 
 /// Ends a secret at once. The last one of a queue leaves its calls to the team's; the last one of
@@ -261,8 +280,8 @@ fn vault(ctx: &Ctx) -> Result<&Vault, Error> {
 impl Made {
     /// Its making, for the record; the mask tells secrets apart and tells none.
     fn deed(&self, verb: &'static str) -> Deed<'static> {
-        let Signing { id, queue, mask, .. } = &self.signing;
-        let after = serde_json::json!({ "queue": queue, "mask": mask });
+        let Signing { id, queue, kind, mask, .. } = &self.signing;
+        let after = serde_json::json!({ "queue": queue, "kind": kind.as_str(), "mask": mask });
         Deed::of(verb, object(*id)).change(serde_json::Value::Null, after)
     }
 }
@@ -281,6 +300,8 @@ impl Signing {
         Self {
             id: row.id,
             queue: (!row.queue.is_empty()).then_some(row.queue),
+            kind: row.kind,
+            public_key: row.public_key,
             state,
             mask: row.mask,
             created_by: row.created_by,
@@ -291,8 +312,8 @@ impl Signing {
 }
 
 impl Made {
-    /// The text that targets are given.
-    pub fn text(&self) -> Hidden {
+    /// The text of a shared secret, which targets are given.
+    pub fn text(&self) -> Option<Hidden> {
         self.secret.text()
     }
 }

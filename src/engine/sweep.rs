@@ -1,5 +1,5 @@
 //! What nobody else will end: runs that went silent, jobs that did not start in time, jobs of paused
-//! queues, keys past their lifetime. Any number of processes sweep at once: rows are locked with
+//! queues and suspended teams, keys past their lifetime. Any number of processes sweep at once: rows are locked with
 //! SKIP LOCKED, and what was decided on the locked row is written in the same transaction, so a run
 //! that ends at this very moment ends once (bugs B056 to B058).
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::settle::{self, BATCH, News, Report};
-use super::{Ctx, Error, turns};
+use super::{Ctx, Error, suspension, turns};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::job::Reason;
 use crate::domain::principal::Team;
@@ -38,6 +38,7 @@ pub async fn step(ctx: &Ctx, period: Duration) -> Result<Duration, Error> {
         }
     }
     queues(ctx, now).await?;
+    suspension::sweep(ctx, now).await?;
     gauges(ctx, now).await?;
     match failed {
         Some(error) => Err(error),
@@ -95,7 +96,7 @@ pub(super) async fn give_back(
 /// Ends runs of one shard that were silent past their lease; returns how many.
 async fn overdue(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let silent = live::overdue(&session, shard, now, limit()).await?;
     let count = silent.len();
     if count == 0 {
@@ -146,7 +147,7 @@ fn why(live: &Live, now: DateTime<Utc>) -> (Outcome, RunError) {
 /// Ends jobs of one shard whose start deadline passed; returns how many.
 async fn unstarted(ctx: &Ctx, shard: Shard, now: DateTime<Utc>) -> Result<usize, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let late = live::unstarted(&session, shard, now, limit()).await?;
     if late.is_empty() {
         session.rollback().await;

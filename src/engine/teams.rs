@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::audit::{self, Deed, show};
-use super::error::allow;
+use super::error::{allow, allow_scope};
 use super::once::{Answer, Key, once, whole};
-use super::{Ctx, Error, Refusal};
+use super::{Ctx, Error, Refusal, suspension};
 use crate::domain::id::UserId;
 use crate::domain::json_path::JsonPath;
 use crate::domain::principal::{Act, Kind, Principal, Role, Team};
@@ -45,6 +45,7 @@ pub(super) fn role_in(who: &Principal, team: &Team) -> Result<Role, Error> {
 /// Goes on only if the caller may do this in that team.
 pub(super) fn allow_in(who: &Principal, team: &Team, act: Act) -> Result<(), Error> {
     let role = role_in(who, team)?;
+    allow_scope(who, act)?;
     if role.may(act) {
         return Ok(());
     }
@@ -132,7 +133,7 @@ pub async fn change(
         put(ctx, session, who, ("change", None), (&before, new)).await
     };
     let changed = whole(ctx, work).await?;
-    ctx.access.forget_settings(team);
+    ctx.access.settle(team, &changed.settings);
     Ok(changed)
 }
 
@@ -176,6 +177,10 @@ pub async fn suspend(
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(..) = &answer {
         ctx.access.suspend(team, reason);
+        if reason.is_none() {
+            // Should this be interrupted, the sweep goes on with it.
+            suspension::give_back(ctx, team, now).await?;
+        }
     }
     Ok(answer)
 }

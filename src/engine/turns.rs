@@ -42,7 +42,7 @@ async fn release(
     now: DateTime<Utc>,
 ) -> Result<Option<DateTime<Utc>>, Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     // A schedule that was deleted makes no more jobs, so its waiting ones need no lock.
     schedules::hold(&session, schedule).await?;
     let jobs = turns::unfinished(&session, schedule.shard(), &[schedule]).await?;

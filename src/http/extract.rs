@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::server::Edge;
 use super::{envelope, rate};
 use crate::domain::key::KEY_PREFIX;
-use crate::domain::principal::{Principal, Via};
+use crate::domain::principal::{Principal, Team, Via};
 use crate::domain::schedule::ical;
 use crate::engine::auth::{AuthError, Verifier};
 use crate::engine::once::{self, Key, Request};
@@ -68,18 +68,20 @@ impl FromRequest for Caller {
             let api = api(&request)?;
             let looks = request.method().is_safe();
             let intent = if looks { access::Intent::Look } else { access::Intent::Act };
+            let team = wanted_team(request.headers())?;
+            let team = team.as_ref();
             let mut who = match &api.auth {
                 Auth::Tokens(verifier) => {
                     let token = bearer(request.headers())?;
-                    access::authenticate(&api.ctx, Some(verifier), token, intent).await?
+                    access::authenticate(&api.ctx, Some(verifier), token, intent, team).await?
                 }
                 Auth::Loopback(developer) if is_own_caller(&request) => {
                     match bearer(request.headers()) {
                         // Whoever tries a key out means it.
                         Ok(key) if key.starts_with(KEY_PREFIX) => {
-                            access::authenticate(&api.ctx, None, key, intent).await?
+                            access::authenticate(&api.ctx, None, key, intent, team).await?
                         }
-                        Ok(_) | Err(_) => developer.clone(),
+                        Ok(_) | Err(_) => access::in_team(developer.clone(), team)?,
                     }
                 }
                 Auth::Loopback(_) => return Err(Error::from(AuthError::Missing).into()),
@@ -245,6 +247,18 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
         return Err(AuthError::Missing.into());
     }
     Ok(token.trim())
+}
+
+/// The team in which the caller says that the request is made.
+fn wanted_team(headers: &HeaderMap) -> Result<Option<Team>, Problem> {
+    let mut given = headers.get_all("axle-team");
+    let Some(value) = given.next() else { return Ok(None) };
+    let team = value.to_str().ok().and_then(|text| Team::parse(text.trim()).ok());
+    if team.is_none() || given.next().is_some() {
+        let detail = "Axle-Team must be the slug of one team, given once.";
+        return Err(Problem::new("malformed-request", detail));
+    }
+    Ok(team)
 }
 
 /// A program on this machine, or a page that this server has served: not a page of another site,

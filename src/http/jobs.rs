@@ -1,9 +1,11 @@
 //! Register, read and list jobs.
 
 use actix_web::{HttpResponse, get, post, web};
+use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::forbidden::beside_job;
 use super::list::{List, read_instant, read_text};
 use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
 use super::{Reply, kept, reply};
@@ -39,9 +41,11 @@ use crate::wire::request::{JobRequest, read_job};
 )]
 #[post("/v1/jobs")]
 pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
-    let new = read_job(body.json()?, "#", caller.ctx.limits.max_payload)?;
+    let raw = body.json()?;
+    let new = read_job(raw, "#", caller.ctx.limits.max_payload)
+        .map_err(|faults| beside_job(&caller.ctx, raw, "#", faults))?;
     let key = caller.key(body.bytes())?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Registered| show_registered(&caller.ctx, made, &veil);
     Ok(reply(jobs::create(&caller.ctx, &caller.who, key.as_ref(), new, show).await?))
 }
@@ -60,12 +64,13 @@ pub(super) async fn create_job(caller: Caller, body: Body) -> Reply {
 )]
 #[post("/v1/jobs/batch")]
 pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
-    let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload)?;
+    let beside = |raw: &RawValue, at: &str, faults| beside_job(&caller.ctx, raw, at, faults);
+    let (atomic, items) = read_batch(body.json()?, caller.ctx.limits.max_payload, beside)?;
     let mode = if atomic { Batch::Atomic } else { Batch::EachAlone };
     let key = caller.key(body.bytes())?;
     // The request itself was counted as one write; it is as many as it has jobs.
     caller.ctx.quotas.owe(&caller.ctx, &caller.who.team, items.len().saturating_sub(1)).await?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |items: &Vec<Item>| kept(200, None, &show_batch(&caller.ctx, items, &veil));
     let batch = (mode, items);
     Ok(reply(jobs::create_batch(&caller.ctx, &caller.who, key.as_ref(), batch, show).await?))
@@ -86,7 +91,7 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
 #[get("/v1/jobs/{id}")]
 pub(super) async fn get_job(caller: Caller, id: web::Path<String>) -> Reply {
     let job = jobs::get(&caller.ctx, &caller.who, job_id(&id)?).await?;
-    Ok(show_job(&caller.ctx, &job, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show_job(&caller.ctx, &job, &veil(&caller.ctx, &caller.who)))
 }
 
 /// The filters of a list of jobs; all must hold.
@@ -143,7 +148,7 @@ pub(super) async fn list_jobs(caller: Caller) -> Reply {
     let page = (list.place()?, list.limit);
     let (found, more) = jobs::list(&caller.ctx, &caller.who, &filter, page).await?;
     let last = found.last().filter(|_| more).map(|job| job.id.to_string());
-    let (now, veil) = (caller.ctx.clock.now(), veil(&caller.ctx, &caller.who).await?);
+    let (now, veil) = (caller.ctx.clock.now(), veil(&caller.ctx, &caller.who));
     Ok(list.page(found.iter().map(|job| JobView::new(job, now, &veil)).collect(), last))
 }
 
@@ -209,7 +214,7 @@ fn show_batch(ctx: &Ctx, items: &[Item], veil: &Veil) -> BatchAnswer {
     let show = |item: &Item| match item {
         Item::Created(job) => BatchItem { job: brief(job), ..bare(201) },
         Item::Existing(job) => BatchItem { job: brief(job), ..bare(200) },
-        Item::Duplicate(id) => BatchItem { existing_id: Some(id.to_string()), ..bare(409) },
+        Item::Duplicate(id) => BatchItem { existing_id: id.map(|id| id.to_string()), ..bare(409) },
         Item::Invalid(invalid) => {
             let fault = |fault: &crate::domain::invalid::Fault| FaultView {
                 pointer: fault.pointer.clone(),

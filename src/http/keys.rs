@@ -37,9 +37,9 @@ use crate::wire::key::{
 )]
 #[post("/v1/keys")]
 pub(super) async fn create_key(caller: Caller, body: Body) -> Reply {
-    let (name, role, expires_at) = read_key(body.json()?)?;
+    let (name, role, scope, expires_at) = read_key(body.json()?)?;
     let key = caller.key(body.bytes())?;
-    let new = NewKey { name, role, expires_at };
+    let new = NewKey { name, role, scope, expires_at };
     Ok(show_once(keys::create(&caller.ctx, &caller.who, key.as_ref(), new, hide).await?))
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn revoke_key(caller: Caller, key: web::Path<String>) -> Reply 
 
 /// Replace an API key
 ///
-/// Makes a key of the same name and role; the old one holds for the overlap, so that whoever has it
+/// Makes a key of the same name, role and queues; the old one holds for the overlap, so that whoever has it
 /// can take the new one meanwhile. As for a new key, the text is shown once.
 #[utoipa::path(
     operation_id = "rollKey", tag = "access", request_body = RollRequest,

@@ -11,6 +11,7 @@ pub mod docs;
 pub mod envelope;
 pub mod extract;
 pub mod fires;
+mod forbidden;
 mod headers;
 pub mod health;
 pub mod jobs;
@@ -139,7 +140,8 @@ fn signing_operations(cfg: &mut ServiceConfig<'_>) {
         .service(signing::list_signing_secrets)
         .service(signing::rotate_signing_secret)
         .service(signing::revoke_signing_secret)
-        .service(signing::verify_call);
+        .service(signing::verify_call)
+        .service(signing::list_public_keys);
 }
 
 /// What a handler answers.

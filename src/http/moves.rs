@@ -48,7 +48,7 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
             payload: patched.payload,
         })
     };
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let job = moves::change(&caller.ctx, &caller.who, id, expected.as_deref(), apply).await?;
     Ok(show_job(&caller.ctx, &job, &veil))
 }
@@ -72,7 +72,7 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
 #[post("/v1/jobs/{id}/cancel")]
 pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now(), &veil));
     Ok(reply(moves::cancel(&caller.ctx, &caller.who, key.as_ref(), id, show).await?))
 }
@@ -94,7 +94,7 @@ pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
 #[post("/v1/jobs/{id}/run-now")]
 pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |job: &Job| kept(200, None, &JobView::new(job, caller.ctx.clock.now(), &veil));
     Ok(reply(moves::run_now(&caller.ctx, &caller.who, key.as_ref(), id, show).await?))
 }
@@ -118,7 +118,7 @@ pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply 
 #[post("/v1/jobs/{id}/rerun")]
 pub(super) async fn rerun_job(caller: Caller, id: web::Path<String>) -> Reply {
     let (id, key) = (job_id(&id)?, caller.key(b"")?);
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |job: &Job| {
         let location = format!("/v1/jobs/{}", job.id);
         kept(201, Some(location), &JobView::new(job, caller.ctx.clock.now(), &veil))

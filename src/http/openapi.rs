@@ -56,7 +56,9 @@ impl Modify for Security {
                 "An API key (`axk_…`), or a JWT with the claims `team`, `sub`, `role` (owner, admin, \
                  operator, writer, viewer) and `exp`. What each operation takes is its `x-axle-act`: \
                  viewers may `read`, writers also `write`, operators also `operate` and `configure`, \
-                 admins also `manage`, owners also `own`; only an installation admin may `install`.",
+                 admins also `manage`, owners also `own`; only an installation admin may `install`. A request \
+                 may say with the header `Axle-Team: <slug>` in which team it is made: 403 `other-team` if \
+                 that is not the token's.",
             ))
             .build();
         document

@@ -22,7 +22,7 @@ use crate::wire::schedule::preview::{PreviewRequest, PreviewView, read_preview};
 #[post("/v1/schedules/preview")]
 pub(super) async fn preview_schedule(caller: Caller, body: Body) -> Reply {
     let (ctx, who) = (&caller.ctx, &caller.who);
-    let asked = read_preview(body.json()?, &schedules::default_time_zone(ctx, who).await?)?;
+    let asked = read_preview(body.json()?, &schedules::default_time_zone(ctx, who))?;
     let preview = schedules::preview(ctx, who, &asked.doc, asked.from, asked.count).await?;
     Ok(HttpResponse::Ok().json(PreviewView::from(&preview)))
 }

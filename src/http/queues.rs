@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, post, put, web};
 
 use super::extract::{Body, Caller};
-use super::openapi::{BodyRefusals, Conflict, Refusals};
+use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
 use super::problem::Problem;
 use super::{Reply, kept, reply};
 use crate::domain::invalid::Invalid;
@@ -22,7 +22,7 @@ use crate::wire::queue::{PauseRequest, QueueRequest, QueueView, read_pause, read
         (status = 200, description = "The queue", body = QueueView),
         (status = 422, description = "That is no queue's name",
          content_type = "application/problem+json", body = ProblemView),
-        Refusals,
+        Refusals, Missing,
     ),
 )]
 #[get("/v1/queues/{name}")]
@@ -36,7 +36,7 @@ pub(super) async fn get_queue(caller: Caller, name: web::Path<String>) -> Reply 
 #[utoipa::path(
     operation_id = "putQueue", tag = "queues", request_body = QueueRequest,
     params(("name" = String, Path, description = "The queue")),
-    responses((status = 200, description = "The queue", body = QueueView), Refusals, BodyRefusals),
+    responses((status = 200, description = "The queue", body = QueueView), Refusals, BodyRefusals, Missing),
 )]
 #[put("/v1/queues/{name}")]
 pub(super) async fn put_queue(caller: Caller, name: web::Path<String>, body: Body) -> Reply {
@@ -57,7 +57,7 @@ pub(super) async fn put_queue(caller: Caller, name: web::Path<String>, body: Bod
     ),
     responses(
         (status = 200, description = "The queue, paused", body = QueueView),
-        Refusals, BodyRefusals, Conflict,
+        Refusals, BodyRefusals, Missing, Conflict,
     ),
 )]
 #[post("/v1/queues/{name}/pause")]
@@ -82,7 +82,7 @@ pub(super) async fn pause_queue(caller: Caller, name: web::Path<String>, body: B
         (status = 200, description = "The queue, going on", body = QueueView),
         (status = 422, description = "That is no queue's name",
          content_type = "application/problem+json", body = ProblemView),
-        Refusals, Conflict,
+        Refusals, Missing, Conflict,
     ),
 )]
 #[post("/v1/queues/{name}/resume")]

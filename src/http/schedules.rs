@@ -4,6 +4,7 @@ use actix_web::{HttpResponse, delete, get, patch, post, put, web};
 use utoipa::IntoParams;
 
 use super::extract::{Body, Caller};
+use super::forbidden::beside_schedule;
 use super::list::{List, read_text};
 use super::openapi::{BadParameter, BodyRefusals, Conflict, Missing, Refusals, Stale};
 use super::{Reply, kept, reply};
@@ -38,10 +39,12 @@ use crate::wire::schedule::view::ScheduleView;
 )]
 #[post("/v1/schedules")]
 pub(super) async fn create_schedule(caller: Caller, body: Body) -> Reply {
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
-    let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, None))?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
+    let raw = body.json()?;
+    let draft = read_schedule(raw, terms(&caller.ctx, &zone, None))
+        .map_err(|faults| beside_schedule(&caller.ctx, raw, faults))?;
     let key = caller.key(body.bytes())?;
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let show = |made: &Schedule| {
         kept(201, Some(format!("/v1/schedules/{}", made.id)), &ScheduleView::new(made, &veil))
     };
@@ -117,7 +120,7 @@ fn read_filter(filter: &mut Filter, key: &str, value: &str) -> Result<bool, Stri
 #[get("/v1/schedules/{schedule}")]
 pub(super) async fn get_schedule(caller: Caller, schedule: web::Path<String>) -> Reply {
     let found = schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
-    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who)))
 }
 
 /// Create or change a schedule by name
@@ -152,13 +155,13 @@ pub(super) async fn put_schedule(caller: Caller, schedule: web::Path<String>, bo
     if !is_schedule_name(&schedule) {
         return Err(Invalid::one("#/path/schedule", "out-of-range", NAME_RULE).into());
     }
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
     let draft = read_schedule(body.json()?, terms(&caller.ctx, &zone, Some(&schedule)))?;
     let exact = condition.as_deref().filter(|etag| *etag != "*");
     if condition.is_some() && exact.is_none() {
         schedules::get(&caller.ctx, &caller.who, &ident(&schedule)?).await?;
     }
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let (found, put) = schedules::put(&caller.ctx, &caller.who, exact, draft).await?;
     Ok(match put {
         Put::Created => {
@@ -197,12 +200,12 @@ pub(super) async fn change_schedule(
 ) -> Reply {
     let expected = caller.condition()?;
     let patch = body.json()?;
-    let zone = schedules::default_time_zone(&caller.ctx, &caller.who).await?;
+    let zone = schedules::default_time_zone(&caller.ctx, &caller.who);
     let (ident, terms) = (ident(&schedule)?, terms(&caller.ctx, &zone, None));
     let apply = |found: &Schedule| Ok(read_patch(patch, found, terms)?);
     let (ctx, who) = (&caller.ctx, &caller.who);
     let found = schedules::change(ctx, who, &ident, expected.as_deref(), apply).await?;
-    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who).await?))
+    Ok(show(HttpResponse::Ok(), &found, &veil(&caller.ctx, &caller.who)))
 }
 
 /// Delete a schedule
@@ -247,7 +250,7 @@ pub(super) async fn pause_schedule(
     let reason = read_pause(body.json()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let pause = (&ident, reason.as_str());
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::pause(&caller.ctx, &caller.who, key.as_ref(), pause, keep).await?))
 }
@@ -277,7 +280,7 @@ pub(super) async fn resume_schedule(
     let catch_up = read_resume(body.json_or_empty()?)?;
     let (ident, key) = (ident(&schedule)?, caller.key(body.bytes())?);
     let resume = (&ident, catch_up);
-    let veil = veil(&caller.ctx, &caller.who).await?;
+    let veil = veil(&caller.ctx, &caller.who);
     let keep = |schedule: &Schedule| kept(200, None, &ScheduleView::new(schedule, &veil));
     Ok(reply(schedules::resume(&caller.ctx, &caller.who, key.as_ref(), resume, keep).await?))
 }

@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use actix_web::{HttpResponse, delete, get, post, web};
 
-use super::extract::{Body, Caller};
+use super::extract::{Body, Caller, Engine};
 use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
-use super::problem::{Kind, kind};
+use super::problem::{Kind, Problem, kind};
 use super::{Reply, kept, reply};
 use crate::domain::job::MASKED;
+use crate::domain::principal::Team;
 use crate::engine::Error;
 use crate::engine::once::{Answer, Kept};
 use crate::engine::signing::{self, Made, Signing, SigningState};
 use crate::wire::instant;
 use crate::wire::signing::{
-    NewSigningView, ReasonView, RotateRequest, SigningList, SigningRequest, SigningView,
-    VerdictView, VerifyRequest, read_call, read_rotate, read_signing,
+    NewSigningView, PublicKeyView, PublicKeys, ReasonView, RotateRequest, SigningList,
+    SigningRequest, SigningView, VerdictView, VerifyRequest, read_call, read_rotate, read_signing,
 };
 
 /// Without a key no secret is stored.
@@ -36,8 +37,9 @@ const COLLECTION: &str = "/v1/signing/secrets";
 
 /// Make a signing secret
 ///
-/// From then on the calls of the team, or of one of its queues, are signed. The secret is shown in
-/// this answer and never again. Needs the role admin.
+/// From then on the calls of the team, or of one of its queues, are signed. A shared secret is shown in
+/// this answer and never again; of a pair of keys the public one is shown, here and to everybody. Both
+/// kinds may sign side by side. Needs the role admin.
 #[utoipa::path(
     operation_id = "createSigningSecret", tag = "signing",
     request_body(content = Option<SigningRequest>),
@@ -50,10 +52,11 @@ const COLLECTION: &str = "/v1/signing/secrets";
 )]
 #[post("/v1/signing/secrets")]
 pub(super) async fn create_signing_secret(caller: Caller, body: Body) -> Reply {
-    let queue = read_signing(body.json_or_empty()?)?;
+    let (queue, kind) = read_signing(body.json_or_empty()?)?;
     let key = caller.key(body.bytes())?;
     let (ctx, who) = (&caller.ctx, &caller.who);
-    Ok(show_once(signing::create(ctx, who, key.as_ref(), queue.as_deref(), keep).await?))
+    let whose = (queue.as_deref(), kind);
+    Ok(show_once(signing::create(ctx, who, key.as_ref(), whose, keep).await?))
 }
 
 /// List signing secrets
@@ -89,9 +92,9 @@ pub(super) async fn list_signing_secrets(caller: Caller) -> Reply {
 )]
 #[post("/v1/signing/secrets/rotate")]
 pub(super) async fn rotate_signing_secret(caller: Caller, body: Body) -> Reply {
-    let (queue, overlap_ms) = read_rotate(body.json_or_empty()?)?;
+    let ((queue, kind), overlap_ms) = read_rotate(body.json_or_empty()?)?;
     let key = caller.key(body.bytes())?;
-    let rotation = (queue.as_deref(), Duration::from_millis(overlap_ms));
+    let rotation = ((queue.as_deref(), kind), Duration::from_millis(overlap_ms));
     let (ctx, who) = (&caller.ctx, &caller.who);
     Ok(show_once(signing::rotate(ctx, who, key.as_ref(), rotation, keep).await?))
 }
@@ -139,12 +142,52 @@ pub(super) async fn verify_call(caller: Caller, body: Body) -> Reply {
     }))
 }
 
+/// Public keys of a team
+///
+/// What targets check the `v1a` signatures of a team's calls with, as a JSON Web Key Set. Asks nobody who
+/// they are. The answer for a team that has no such key and for one that there is not is the same: no
+/// keys. It may be kept for five minutes, so let a rotation overlap for longer than that.
+#[utoipa::path(
+    operation_id = "listPublicKeys", tag = "signing", security(()),
+    params(("team" = String, Path, description = "The team's slug")),
+    responses(
+        (status = 200, description = "The keys that sign now", body = PublicKeys,
+         headers(("Cache-Control" = String, description = "For how long the answer may be kept"))),
+        Missing,
+        (status = 500, description = "A fault of ours.",
+         content_type = "application/problem+json", body = crate::wire::problem::ProblemView),
+        (status = 503, description = "The database cannot be reached just now.",
+         content_type = "application/problem+json", body = crate::wire::problem::ProblemView),
+    ),
+)]
+#[get("/.well-known/axle-signing-keys/{team}")]
+pub(super) async fn list_public_keys(engine: Engine, team: web::Path<String>) -> Reply {
+    let no_name = |_| Problem::new("not-found", "No team can have this name.");
+    let team = Team::parse(&team).map_err(no_name)?;
+    let found = signing::public_keys(&engine.0, &team).await?;
+    let view = |signing: &Signing| {
+        signing.public_key.map(|key| PublicKeyView {
+            kid: signing.id.to_string(),
+            kty: "OKP",
+            crv: "Ed25519",
+            x: key.x(),
+            purpose: "sig",
+            whpk: key.to_string(),
+        })
+    };
+    let keys = PublicKeys { keys: found.iter().filter_map(view).collect() };
+    Ok(HttpResponse::Ok().insert_header(("Cache-Control", PUBLIC)).json(keys))
+}
+
+/// How long public keys may be kept, by anybody.
+const PUBLIC: &str = "public, max-age=300";
+
 /// With the secret the first time; what is kept, and replayed, has none.
 fn show_once(answer: Answer<Made>) -> HttpResponse {
     match answer {
         Answer::Fresh(made, _) => {
-            let secret = made.text();
-            let shown = view_new(&made, Some(secret.expose().to_owned()));
+            let secret = made.text().map(|text| text.expose().to_owned());
+            let shown = view_new(&made, secret);
             HttpResponse::Created().insert_header(("Location", COLLECTION)).json(shown)
         }
         replayed @ Answer::Replayed(_) => reply(replayed),
@@ -156,12 +199,23 @@ fn keep(made: &Made) -> Kept {
 }
 
 fn view_new(made: &Made, secret: Option<String>) -> NewSigningView {
-    let SigningView { id, queue, state, hash, created_by, created_at, expires_at } =
-        view(&made.signing);
+    let SigningView {
+        id,
+        queue,
+        kind,
+        public_key,
+        state,
+        hash,
+        created_by,
+        created_at,
+        expires_at,
+    } = view(&made.signing);
     let signs_from = instant(made.signs_from);
     NewSigningView {
         id,
         queue,
+        kind,
+        public_key,
         state,
         hash,
         created_by,
@@ -176,6 +230,8 @@ fn view(signing: &Signing) -> SigningView {
     SigningView {
         id: signing.id.to_string(),
         queue: signing.queue.clone(),
+        kind: signing.kind.as_str(),
+        public_key: signing.public_key.map(|key| key.to_string()),
         state: match signing.state {
             SigningState::Current => "current",
             SigningState::Retiring => "retiring",

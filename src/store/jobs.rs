@@ -58,10 +58,11 @@ pub async fn get(session: &Session, id: JobId, team: &Team) -> Result<Option<Job
     session.query_opt(sql!("jobs/get"), params).await?.as_ref().map(read).transpose()
 }
 
-/// A page of a team's jobs, newest first, with ids below `before`.
+/// A page of a team's jobs, newest first, with ids below `before`. Of these queues, if any are named;
+/// the filter's own does not count.
 pub async fn list(
     store: &Store,
-    team: &Team,
+    (team, queues): (&Team, Option<&[String]>),
     filter: &Filter,
     before: Option<JobId>,
     limit: i64,
@@ -78,7 +79,7 @@ pub async fn list(
         &top,
         &bottom,
         &words,
-        &filter.queue,
+        &queues,
         &filter.name,
         &filter.owner_service,
         &tag,

@@ -7,6 +7,7 @@ use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::key::{Key, KeyId};
 use crate::domain::principal::{Role, Team};
+use crate::domain::scope::Scope;
 
 /// Where a page of keys ended: what was made when, and which.
 pub type Place = (DateTime<Utc>, KeyId);
@@ -22,6 +23,7 @@ pub async fn insert(session: &Session, key: &Key, hash: [u8; 32]) -> Result<bool
         &key.expires_at,
         &key.created_by,
         &key.created_at,
+        &key.scope.queues(),
     ];
     Ok(session.query_opt(sql!("keys/insert"), params).await?.is_some())
 }
@@ -112,6 +114,7 @@ fn read(row: &Row) -> Result<Key, Error> {
         team: read_team(row)?,
         name: row.try_get("name")?,
         role: Role::parse(role).or(Err(Error::corrupt("role")))?,
+        scope: row.try_get::<_, Option<_>>("queues")?.map(Scope::of).unwrap_or_default(),
         expires_at: row.try_get("expires_at")?,
         created_by: row.try_get("created_by")?,
         created_at: row.try_get("created_at")?,

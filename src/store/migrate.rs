@@ -54,6 +54,21 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "targets",
         text: include_str!("../../migrations/0008_targets.sql"),
     },
+    Migration {
+        version: 9,
+        name: "signing_kinds",
+        text: include_str!("../../migrations/0009_signing_kinds.sql"),
+    },
+    Migration {
+        version: 10,
+        name: "suspension",
+        text: include_str!("../../migrations/0010_suspension.sql"),
+    },
+    Migration {
+        version: 11,
+        name: "privacy",
+        text: include_str!("../../migrations/0011_privacy.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

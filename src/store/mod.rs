@@ -34,6 +34,7 @@ pub mod secrets;
 pub mod sessions;
 pub mod settings;
 pub mod shards;
+pub mod suspended;
 pub mod sweep;
 pub mod targets;
 pub mod teams;
@@ -112,6 +113,8 @@ pub struct Session {
     /// Set while the connection must not go back to the pool: a transaction is open, or an answer
     /// is still outstanding.
     dirty: AtomicBool,
+    /// A transaction was asked for: its BEGIN goes out with the first statement.
+    begins: AtomicBool,
     limit: Duration,
 }
 
@@ -120,7 +123,12 @@ impl Store {
     pub async fn session(&self) -> Result<Session, Error> {
         let object = self.pool().get().await?;
         let limit = self.statement_timeout() + PATIENCE;
-        Ok(Session { object: Some(object), dirty: AtomicBool::new(false), limit })
+        Ok(Session {
+            object: Some(object),
+            dirty: AtomicBool::new(false),
+            begins: AtomicBool::new(false),
+            limit,
+        })
     }
 
     /// Runs one statement on a connection of its own.
@@ -149,6 +157,9 @@ impl Session {
     /// nothing of the transaction will be committed.
     pub async fn flight(&self, bounds: Bounds, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let prepared = self.prepare(calls).await?;
+        // From here to the sending nothing waits: of two flights side by side the one that is sent first
+        // begins.
+        let bounds = self.beginning(bounds);
         let was_dirty = self.dirty.swap(true, Ordering::Relaxed);
         let sent = timeout(self.limit, self.send(bounds, &prepared, calls)).await;
         let answers = match sent {
@@ -175,12 +186,14 @@ impl Session {
 
     /// Ends a transaction that is not to be committed.
     pub async fn rollback(&self) {
-        self.roll_back(true).await;
+        if !self.begins.swap(false, Ordering::Relaxed) {
+            self.roll_back(true).await;
+        }
     }
 
-    /// Opens a transaction.
-    pub async fn begin(&self) -> Result<(), Error> {
-        self.flight(Bounds::Begin, &[]).await.map(drop)
+    /// Opens a transaction; this costs no round trip of its own.
+    pub fn begin(&self) {
+        self.begins.store(true, Ordering::Relaxed);
     }
 
     /// Commits what earlier flights of an open transaction have done.
@@ -210,6 +223,14 @@ impl Session {
             prepared.push(ready.map_err(|error| Error::from(error).named(call.statement.name))?);
         }
         Ok(prepared)
+    }
+
+    fn beginning(&self, bounds: Bounds) -> Bounds {
+        match bounds {
+            Bounds::Inside if self.begins.swap(false, Ordering::Relaxed) => Bounds::Begin,
+            Bounds::Commit if self.begins.swap(false, Ordering::Relaxed) => Bounds::Whole,
+            bounds => bounds,
+        }
     }
 
     async fn send(

@@ -83,13 +83,13 @@ pub async fn get(
 pub async fn list(
     store: &Store,
     team: &Team,
-    (states, part): (&[ScheduleState], Option<&str>),
+    (states, part, queues): (&[ScheduleState], Option<&str>, Option<&[String]>),
     before: Option<ScheduleId>,
     limit: i64,
 ) -> Result<Vec<Schedule>, Error> {
     let before = before.map_or(Uuid::max(), ScheduleId::uuid);
     let words: Vec<_> = states.iter().map(|state| state.as_str()).collect();
-    let params: super::Params<'_> = &[&team.as_str(), &before, &words, &part, &limit];
+    let params: super::Params<'_> = &[&team.as_str(), &before, &words, &part, &limit, &queues];
     store.query(sql!("schedules/list"), params).await?.iter().map(read).collect()
 }
 

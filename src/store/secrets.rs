@@ -13,6 +13,7 @@ use crate::domain::id::{Shard, SigningId};
 use crate::domain::job::Spec;
 use crate::domain::principal::Team;
 use crate::domain::schedule::doc::ScheduleDoc;
+use crate::domain::signature::{PublicKey, SigningKind};
 
 /// A signing secret.
 #[derive(Clone, Debug)]
@@ -23,8 +24,12 @@ pub struct SigningRow {
     pub team: Team,
     /// The queue whose calls it signs; empty for all of the team's.
     pub queue: String,
+    /// How it signs.
+    pub kind: SigningKind,
     /// The secret, sealed.
     pub sealed: String,
+    /// The public half, of a pair of keys.
+    pub public_key: Option<PublicKey>,
     /// A short keyed hash of it.
     pub mask: String,
     /// Who made it.
@@ -51,13 +56,16 @@ pub async fn reseal_canary(store: &Store, old: &str, new: &str) -> Result<bool, 
     Ok(!store.query(sql!("secrets/reseal_canary"), &[&old, &new]).await?.is_empty())
 }
 
-/// Adds the current secret of a team and queue; false if they have one.
+/// Adds the current secret of a team, queue and kind; false if they have one.
 pub async fn insert(session: &Session, new: &SigningRow) -> Result<bool, Error> {
+    let public_key = new.public_key.map(|key| key.to_string());
     let params: super::Params<'_> = &[
         &new.team.as_str(),
         &new.id.uuid(),
         &new.queue,
+        &new.kind.as_str(),
         &new.sealed,
+        &public_key,
         &new.mask,
         &new.created_by,
         &new.created_at,
@@ -80,14 +88,14 @@ pub async fn active(
     rows.iter().map(read).collect()
 }
 
-/// Lets the current secret of a team and queue sign until `until` only; false if there is none.
+/// Lets the current secret of a team, queue and kind sign until `until` only; false if there is none.
 pub async fn succeed(
     session: &Session,
     team: &Team,
-    queue: &str,
+    (queue, kind): (&str, SigningKind),
     until: DateTime<Utc>,
 ) -> Result<bool, Error> {
-    let params: super::Params<'_> = &[&team.as_str(), &queue, &until];
+    let params: super::Params<'_> = &[&team.as_str(), &queue, &kind.as_str(), &until];
     Ok(session.query_opt(sql!("secrets/succeed"), params).await?.is_some())
 }
 
@@ -192,11 +200,16 @@ async fn put<D: Serialize + std::fmt::Debug + Sync>(
 }
 
 fn read(row: &Row) -> Result<SigningRow, Error> {
+    let kind = SigningKind::parse(row.try_get("kind")?).ok_or_else(|| Error::corrupt("kind"))?;
+    let public_key: Option<&str> = row.try_get("public_key")?;
+    let public_key = public_key.map(PublicKey::parse).transpose();
     Ok(SigningRow {
         id: SigningId::from_uuid(row.try_get("secret_id")?),
         team: read_team(row)?,
         queue: row.try_get("queue")?,
+        kind,
         sealed: row.try_get("sealed")?,
+        public_key: public_key.or(Err(Error::corrupt("public_key")))?,
         mask: row.try_get("mask")?,
         created_by: row.try_get("created_by")?,
         created_at: row.try_get("created_at")?,

@@ -8,7 +8,7 @@ use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::principal::Team;
 use crate::domain::quota::Quotas;
-use crate::domain::team::TeamRecord;
+use crate::domain::team::{Settings, TeamRecord};
 
 /// Describes a team for the first time; none if that was done before.
 pub async fn insert(
@@ -69,6 +69,13 @@ pub async fn quotas(store: &Store) -> Result<Vec<(Team, Quotas)>, Error> {
     let rows = store.query(sql!("teams/quotas"), &[]).await?;
     let own = |row: &Row| row.try_get("quotas").map(|Json(own)| own);
     rows.iter().map(|row| Ok((read_team(row)?, own(row)?))).collect()
+}
+
+/// The teams that have settled what every request may need, and what they have settled.
+pub async fn settled(store: &Store) -> Result<Vec<(Team, Settings)>, Error> {
+    let rows = store.query(sql!("teams/settled"), &[]).await?;
+    let settings = |row: &Row| row.try_get("settings").map(|Json(settings)| settings);
+    rows.iter().map(|row| Ok((read_team(row)?, settings(row)?))).collect()
 }
 
 fn read(row: &Row) -> Result<TeamRecord, Error> {

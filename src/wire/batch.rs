@@ -55,8 +55,13 @@ pub const BATCH_LIMIT: usize = 1_000;
 /// A batch as read: whether it is atomic, and each job or its faults.
 pub type ReadBatch = (bool, Vec<Result<NewJob, Invalid>>);
 
-/// Reads a batch; faults of single jobs stay with them.
-pub fn read_batch(raw: &RawValue, max_payload: usize) -> Result<ReadBatch, Invalid> {
+/// Reads a batch; faults of single jobs stay with them. `beside` may add faults to those of a job, of
+/// which it is told how it came and where it stands.
+pub fn read_batch(
+    raw: &RawValue,
+    max_payload: usize,
+    beside: impl Fn(&RawValue, &str, Invalid) -> Invalid,
+) -> Result<ReadBatch, Invalid> {
     let mut fields = Fields::read(raw, "#")?;
     let atomic = fields.get("atomic", "true or false").unwrap_or(true);
     let jobs = fields.raw("jobs");
@@ -68,5 +73,9 @@ pub fn read_batch(raw: &RawValue, max_payload: usize) -> Result<ReadBatch, Inval
     }
     fields.finish().into_result(())?;
     let items = items.unwrap_or_default().into_iter().enumerate();
-    Ok((atomic, items.map(|(n, raw)| read_job(raw, &format!("#/jobs/{n}"), max_payload)).collect()))
+    let read = |(n, raw)| {
+        let at = format!("#/jobs/{n}");
+        read_job(raw, &at, max_payload).map_err(|faults| beside(raw, &at, faults))
+    };
+    Ok((atomic, items.map(read).collect()))
 }

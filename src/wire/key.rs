@@ -11,6 +11,8 @@ use crate::domain::check::check_instant;
 use crate::domain::invalid::Invalid;
 use crate::domain::key::Key;
 use crate::domain::principal::{Role, Subject};
+use crate::domain::queue::is_queue_name;
+use crate::domain::scope::{QUEUES_MAX, Scope};
 
 /// An API key.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,6 +26,8 @@ pub struct KeyView {
     /// The role of whoever holds it.
     #[schema(example = "writer")]
     pub role: String,
+    /// The queues that whoever holds it reaches; all of the team's if null.
+    pub queues: Option<Vec<String>>,
     /// When it ends by itself.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
@@ -50,6 +54,7 @@ impl From<&Key> for KeyView {
             id: key.id.to_string(),
             name: key.name.clone(),
             role: key.role.as_str().to_owned(),
+            queues: key.scope.queues().map(<[String]>::to_vec),
             expires_at: key.expires_at.map(instant),
             created_by: key.created_by.clone(),
             created_at: instant(key.created_at),
@@ -69,6 +74,11 @@ pub struct KeyRequest {
     /// The role of whoever holds it; it may do nothing that you may not.
     #[schema(pattern = "^(owner|admin|operator|writer|viewer)$", example = "writer")]
     pub role: String,
+    /// Up to 50 queues, to whose jobs and schedules whoever holds it is held; all of the team's if
+    /// absent. Such a key manages nothing, whatever its role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1, max_items = 50, example = json!(["mail"]))]
+    pub queues: Option<Vec<String>>,
     /// When it ends by itself; never if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
@@ -98,17 +108,18 @@ pub struct TokenRevocation {
     pub expires_at: String,
 }
 
-/// Name, role and end of a new key.
-pub type NewKey = (String, Role, Option<DateTime<Utc>>);
+/// Name, role, queues and end of a new key.
+pub type NewKey = (String, Role, Scope, Option<DateTime<Utc>>);
 
 /// Reads what a new key is to be.
 pub fn read_key(raw: &RawValue) -> Result<NewKey, Invalid> {
     let mut fields = Fields::read(raw, "#")?;
     let name = read_name(&mut fields, "name");
     let role = fields.required_word("role", &roles());
+    let scope = read_scope(&mut fields);
     let expires_at = read_end(&mut fields);
     match (name, role) {
-        (Some(name), Some(role)) => fields.finish().into_result((name, role, expires_at)),
+        (Some(name), Some(role)) => fields.finish().into_result((name, role, scope, expires_at)),
         _ => Err(fields.finish()),
     }
 }
@@ -148,6 +159,25 @@ pub fn read_revocation(raw: &RawValue) -> Result<(String, DateTime<Utc>), Invali
         (Some(jti), Some(end)) => fields.finish().into_result((jti, end)),
         _ => Err(fields.finish()),
     }
+}
+
+fn read_scope(fields: &mut Fields<'_>) -> Scope {
+    let names: Option<Vec<String>> = fields.list("queues", "a queue's name", QUEUES_MAX);
+    let Some(names) = names else { return Scope::default() };
+    if names.is_empty() {
+        let detail = "name at least one queue, or leave it out for all of the team's";
+        fields.fault("queues", "out-of-range", detail);
+    }
+    for (n, name) in names.iter().enumerate() {
+        let at = format!("{}/{n}", fields.at("queues"));
+        if !is_queue_name(name) {
+            let detail = "must be 1 to 63 of a-z, 0-9, '.', '_', '-', the first a letter or digit";
+            fields.add(Invalid::one(at, "out-of-range", detail));
+        } else if names.iter().take(n).any(|before| before == name) {
+            fields.add(Invalid::one(at, "duplicate-item", "is named twice; name it once"));
+        }
+    }
+    Scope::of(names)
 }
 
 /// The words for roles.

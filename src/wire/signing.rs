@@ -12,6 +12,7 @@ use super::fields::Fields;
 use super::request::MILLIS;
 use crate::domain::invalid::Invalid;
 use crate::domain::queue::is_queue_name;
+use crate::domain::signature::SigningKind;
 use crate::domain::signature::verify::TOLERANCE;
 
 /// The default of `overlap_ms`: a day, which outlasts most retries.
@@ -31,6 +32,11 @@ pub struct SigningRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "billing", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub queue: Option<String>,
+    /// `hmac`, a secret that targets share; or `ed25519`, a pair of keys of which targets have the
+    /// public one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ed25519", default = "hmac", pattern = "^(hmac|ed25519)$")]
+    pub kind: Option<String>,
 }
 
 /// Which secret is to be replaced, and how.
@@ -41,6 +47,11 @@ pub struct RotateRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "billing", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub queue: Option<String>,
+    /// `hmac`, a secret that targets share; or `ed25519`, a pair of keys of which targets have the
+    /// public one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ed25519", default = "hmac", pattern = "^(hmac|ed25519)$")]
+    pub kind: Option<String>,
     /// How long the old secret signs beside the new one; up to 30 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(default = 86_400_000, maximum = 2_592_000_000_u64)]
@@ -74,6 +85,12 @@ pub struct SigningView {
     pub id: String,
     /// The queue whose calls it signs; null: all calls of queues that have no secret of their own.
     pub queue: Option<String>,
+    /// `hmac` or `ed25519`.
+    #[schema(example = "hmac")]
+    pub kind: &'static str,
+    /// What targets check an `ed25519` signature with, `whpk_…`; null for a shared secret.
+    #[schema(example = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
+    pub public_key: Option<String>,
     /// `current`; `retiring`: it signs beside the current one; `ended`: it signs nothing.
     #[schema(example = "current")]
     pub state: &'static str,
@@ -98,6 +115,12 @@ pub struct NewSigningView {
     pub id: String,
     /// The queue whose calls it signs; null: all calls of queues that have no secret of their own.
     pub queue: Option<String>,
+    /// `hmac` or `ed25519`.
+    #[schema(example = "hmac")]
+    pub kind: &'static str,
+    /// What targets check an `ed25519` signature with, `whpk_…`; null for a shared secret.
+    #[schema(example = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
+    pub public_key: Option<String>,
     /// `current`; `retiring`: it signs beside the current one; `ended`: it signs nothing.
     #[schema(example = "current")]
     pub state: &'static str,
@@ -112,7 +135,8 @@ pub struct NewSigningView {
     /// From then on it signs nothing.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
-    /// The secret, `whsec_…`: shown this once. Null in the answer to a repeat of the request.
+    /// The shared secret, `whsec_…`: shown this once. Null in the answer to a repeat of the request, and
+    /// for a pair of keys, whose private one nobody is shown.
     #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub secret: Option<String>,
     /// Every call whose `webhook-timestamp` is later has its signature, from whatever process: only
@@ -150,23 +174,54 @@ pub struct VerdictView {
     pub reasons: Vec<ReasonView>,
 }
 
+/// Public keys that check a team's calls: a JSON Web Key Set (RFC 7517, RFC 8037).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PublicKeys {
+    /// The keys, newest first; none for a team that has none or that there is not.
+    pub keys: Vec<PublicKeyView>,
+}
+
+/// A public key, as a JSON Web Key and in the form of Standard Webhooks.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PublicKeyView {
+    /// The id of the signing secret.
+    #[schema(example = "sgn_01KB9YQ6Z4F0R8M3T1C5W7X2V0")]
+    pub kid: String,
+    /// `OKP`.
+    pub kty: &'static str,
+    /// `Ed25519`.
+    pub crv: &'static str,
+    /// The key, in base 64 for URLs.
+    #[schema(example = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    pub x: String,
+    /// `sig`.
+    #[serde(rename = "use")]
+    pub purpose: &'static str,
+    /// The same key as `whpk_` and base 64.
+    #[schema(example = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
+    pub whpk: String,
+}
+
+/// A queue's name, if it is not the whole team, and a kind.
+pub type Whose = (Option<String>, SigningKind);
+
 /// Reads whose secret is to be made.
-pub fn read_signing(raw: &RawValue) -> Result<Option<String>, Invalid> {
+pub fn read_signing(raw: &RawValue) -> Result<Whose, Invalid> {
     let mut fields = Fields::read(raw, "#")?;
-    let queue = queue(&mut fields);
-    fields.finish().into_result(queue)
+    let whose = whose(&mut fields);
+    fields.finish().into_result(whose)
 }
 
 /// Reads which secret is to be replaced, and for how many milliseconds both sign.
-pub fn read_rotate(raw: &RawValue) -> Result<(Option<String>, u64), Invalid> {
+pub fn read_rotate(raw: &RawValue) -> Result<(Whose, u64), Invalid> {
     let mut fields = Fields::read(raw, "#")?;
-    let queue = queue(&mut fields);
+    let whose = whose(&mut fields);
     let overlap_ms = fields.get("overlap_ms", MILLIS).unwrap_or(OVERLAP_MS);
     if overlap_ms > OVERLAP_LIMIT_MS {
         let detail = format!("must be 0 to {OVERLAP_LIMIT_MS}, got {overlap_ms}");
         fields.fault("overlap_ms", "out-of-range", detail);
     }
-    fields.finish().into_result((queue, overlap_ms))
+    fields.finish().into_result((whose, overlap_ms))
 }
 
 /// A captured call as it was given.
@@ -212,6 +267,11 @@ pub fn read_call(raw: &RawValue) -> Result<ReadCall, Invalid> {
         fields.fault("tolerance_ms", "out-of-range", detail);
     }
     fields.finish().into_result(ReadCall { headers, body, tolerance: tolerance_ms / 1_000 })
+}
+
+fn whose(fields: &mut Fields<'_>) -> Whose {
+    let words = SigningKind::ALL.map(|kind| (kind.as_str(), kind));
+    (queue(fields), fields.word("kind", &words).unwrap_or_default())
 }
 
 fn queue(fields: &mut Fields<'_>) -> Option<String> {

@@ -9,7 +9,6 @@ use axle::engine::once::{self, Answer, Key, Request};
 use axle::engine::register::Registered;
 use axle::engine::{Error, jobs};
 use axle::store::idempotency::{self, Kept};
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
@@ -94,7 +93,9 @@ async fn a_row_that_the_database_refuses_fails_none_of_its_neighbours() {
     });
     for (number, answer) in join_all(made).await.into_iter().enumerate() {
         match answer {
-            Err(Error::Broken(text)) if number % 10 == 7 => assert!(text.contains("22021"), "{text}"),
+            Err(Error::Broken(text)) if number % 10 == 7 => {
+                assert!(text.contains("22021"), "{text}")
+            }
             answer => drop(new_id(answer)),
         }
     }
@@ -107,10 +108,8 @@ async fn of_equal_keys_one_makes_a_job_and_the_others_are_told_of_it() {
     let idempotent = key(&engine, "k");
     let unique = || job(URL).with(|job| job.unique_key = Some("u".to_owned()));
     let replays = (0..20).map(|_| create(&engine, &engine.who, Some(&idempotent), job(URL)));
-    let existing = (0..20).map(|number| {
-        let key = key(&engine, &format!("own {number}"));
-        async move { create(&engine, &engine.who, Some(&key), unique()).await }.boxed_local()
-    });
+    let own: Vec<_> = (0..20).map(|number| key(&engine, &format!("own {number}"))).collect();
+    let existing = own.iter().map(|key| create(&engine, &engine.who, Some(key), unique()));
     let (replays, existing) = futures_util::join!(join_all(replays), join_all(existing));
 
     let body = |answer: &Result<Answer<Registered>, Error>| match answer {
@@ -136,10 +135,9 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
     let holder = engine.store.session().await.unwrap();
     assert!(idempotency::take(&holder, &held, engine.clock.now()).await.unwrap());
 
-    let others = (0..20).map(|number| {
-        let key = (number % 2 == 0).then(|| key(&engine, &format!("key {number}")));
-        let engine = &engine;
-        async move { create(engine, &engine.who, key.as_ref(), job(URL)).await }.boxed_local()
+    let keys: Vec<_> = (0..20).map(|number| key(&engine, &format!("key {number}"))).collect();
+    let others = keys.iter().enumerate().map(|(number, key)| {
+        create(&engine, &engine.who, (number % 2 == 0).then_some(key), job(URL))
     });
     let (second, others) = futures_util::join!(
         create(&engine, &engine.who, Some(&held), job(URL)),

@@ -287,7 +287,7 @@ async fn duplicates_within_a_batch_are_met_like_any_other() {
         Item::Existing(same),
         Item::Created(_),
         Item::Created(b),
-        Item::Duplicate(id),
+        Item::Duplicate(Some(id)),
     ] = &answers[..]
     else {
         panic!("{answers:?}");

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod breaker;
 #[cfg(test)]
 mod callback_self;
@@ -51,6 +53,8 @@ mod signing;
 mod state;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod suspension;
 #[cfg(test)]
 mod target_self;
 #[cfg(test)]

@@ -232,7 +232,7 @@ async fn b056_a_sweep_leaves_alone_what_is_being_settled() {
     let run = engine.claim_one().await;
     engine.pass(LEASE);
     let session = engine.store.session().await.unwrap();
-    session.begin().await.unwrap();
+    session.begin();
     let locked = live::lock(&session, SHARD, &[run.job.uuid()]).await.unwrap();
     engine.sweep().await;
     let news = [ended(run, Outcome::Succeeded)];
@@ -252,7 +252,7 @@ async fn b056_a_settle_that_waited_for_the_sweep_finds_itself_stale() {
     engine.pass(LEASE);
     // The sweeper has read and locked the run, and not yet written.
     let session = engine.store.session().await.unwrap();
-    session.begin().await.unwrap();
+    session.begin();
     let now = engine.clock.now();
     let silent = live::overdue(&session, SHARD, now, 10).await.unwrap();
     assert_eq!(silent.len(), 1);

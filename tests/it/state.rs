@@ -76,7 +76,7 @@ async fn cancel(engine: &Engine, id: JobId) -> Result<(), Error> {
 /// left `live`, with the row of `done` that belongs to the event.
 async fn happen(engine: &Engine, event: Event, run: RunId) {
     let session = engine.store.session().await.unwrap();
-    session.begin().await.unwrap();
+    session.begin();
     let before = live::lock(&session, SHARD, &[run.job.uuid()]).await.unwrap();
     execute(engine, &session, event, run).await;
     let after = live::lock(&session, SHARD, &[run.job.uuid()]).await.unwrap();

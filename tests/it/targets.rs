@@ -44,7 +44,7 @@ impl Pulling {
 /// Registers jobs of a team in one shard.
 async fn enqueue(engine: &Engine, team: &str, new: Vec<NewJob>) {
     let session = engine.store.session().await.unwrap();
-    session.begin().await.unwrap();
+    session.begin();
     let place = (Some(SHARD), engine.clock.now());
     register(&engine.ctx, &session, &Team::parse(team).unwrap(), new, place).await.unwrap();
     session.commit().await.unwrap();

@@ -65,9 +65,10 @@ fn a_signature_is_that_of_standard_webhooks() {
 #[test]
 fn secrets_have_24_to_64_bytes_and_print_stars() {
     for bytes in [vec![7; 24], vec![0; 32], vec![255; 64]] {
-        let secret = SigningSecret::from_bytes(&bytes).unwrap();
-        assert_eq!(SigningSecret::parse(secret.text().expose()), Ok(secret.clone()));
-        assert_eq!(format!("{secret:?} {:?}", secret.text()), "*** ***");
+        let secret = SigningSecret::from_bytes(SigningKind::Hmac, &bytes).unwrap();
+        let text = secret.text().unwrap();
+        assert_eq!(SigningSecret::parse(text.expose()), Ok(secret.clone()));
+        assert_eq!(format!("{secret:?} {text:?}"), "*** ***");
     }
     for bad in [
         "",
@@ -78,8 +79,8 @@ fn secrets_have_24_to_64_bytes_and_print_stars() {
     ] {
         assert_eq!(SigningSecret::parse(bad), Err(BadSecret), "{bad}");
     }
-    assert_eq!(SigningSecret::from_bytes(&[0; 23]), Err(BadSecret));
-    assert_eq!(SigningSecret::from_bytes(&[0; 65]), Err(BadSecret));
+    assert_eq!(SigningSecret::from_bytes(SigningKind::Hmac, &[0; 23]), Err(BadSecret));
+    assert_eq!(SigningSecret::from_bytes(SigningKind::Hmac, &[0; 65]), Err(BadSecret));
 }
 
 #[test]
@@ -201,6 +202,64 @@ fn other_versions_and_junk_stand_beside_a_signature() {
         set(&mut good, SIGNATURE, value);
         let why = why(&good, b"{}", None);
         assert!(matches!(why[..], [Why::Malformed(SIGNATURE, _)]), "{value:?}: {why:?}");
+    }
+}
+
+/// The first key pair of RFC 8032, section 7.1.
+const SEED: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digit = |c: u8| char::from(c).to_digit(16).unwrap();
+    let byte = |pair: &[u8]| u8::try_from(digit(pair[0]) * 16 + digit(pair[1])).unwrap();
+    hex.as_bytes().chunks(2).map(byte).collect()
+}
+
+#[test]
+fn a_pair_s_public_key_is_that_of_rfc_8032_and_checks_what_the_pair_signs() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let pair = SigningSecret::from_bytes(SigningKind::Ed25519, &bytes(SEED)).unwrap();
+    let public = pair.public().unwrap();
+    assert_eq!(public.to_string(), format!("whpk_{}", STANDARD.encode(bytes(PUBLIC))));
+    assert_eq!(public.x(), "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "as in RFC 8037");
+    assert_eq!((pair.text(), format!("{pair:?}")), (None, "***".to_owned()));
+
+    let key = secret(&public.to_string());
+    let both = [secret(SECRET), pair.clone()];
+    let good = headers(AT, b"{}", &both);
+    let signatures = &good[2].1;
+    assert!(signatures.starts_with("v1,") && signatures.contains(" v1a,"), "{signatures}");
+    for known in [secret(SECRET), pair.clone(), key.clone()] {
+        let call = Captured { headers: &good, body: b"{}", sent: None };
+        assert_eq!(verify(call, &[known], NOW), (Some(0), vec![]));
+    }
+    let alone = headers(AT, b"{}", std::slice::from_ref(&pair));
+    let ask = |headers: &[(String, String)], body: &[u8], sent: Option<&[u8]>| {
+        verify(Captured { headers, body, sent }, std::slice::from_ref(&key), NOW).1
+    };
+    assert_eq!(ask(&alone, b"{}", None), []);
+    assert_eq!(ask(&alone, b"{}\n", None), [Why::Rewritten("without the white space at its end")]);
+    assert_eq!(ask(&alone, b"[]", Some(b"{}")), [Why::ChangedBody]);
+    assert_eq!(why(&alone, b"{}", Some(b"{}")), [Why::WrongSecret], "a shared secret made none");
+    let mut altered = alone.clone();
+    set(&mut altered, "Axle-Fence", "3");
+    assert_eq!(ask(&altered, b"{}", None), [Why::RunHeaders]);
+    // Neither kind's signature passes for the other's.
+    set(&mut altered, SIGNATURE, &alone[2].1.replace("v1a,", "v1,"));
+    assert!(matches!(ask(&altered, b"{}", None)[..], [Why::Malformed(SIGNATURE, _)]));
+    // A public key signs nothing.
+    assert_eq!(message("1", b"").signature(&[key]), "");
+}
+
+#[test]
+fn what_is_no_public_key_or_seed_is_refused() {
+    for bad in ["whpk_", "whpk_AAAA", "whpk_!", &format!("whsk_{}", "A".repeat(44))] {
+        assert_eq!(SigningSecret::parse(bad), Err(BadSecret), "{bad}");
+    }
+    for length in [0, 31, 33, 64] {
+        let made = SigningSecret::from_bytes(SigningKind::Ed25519, &vec![7; length]);
+        assert_eq!(made, Err(BadSecret), "{length}");
     }
 }
 

@@ -1,21 +1,18 @@
 //! Whether a captured call verifies, and if not, why: the question that every target's author asks
 //! once. Checks go from the outside in, and each names what to do about it.
 
-use subtle::ConstantTimeEq as _;
-
 use super::rewritten::rewritten;
-use super::{ID, RUN_SIGNATURE, SIGNATURE, TIMESTAMP};
-use super::{Message, SigningSecret, TAG_BYTES, VERSION};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use super::secret::Signatures;
+use super::{ID, Message, RUN_SIGNATURE, SIGNATURE, SigningSecret, TIMESTAMP};
 
 /// How old a call may be that is still taken: Standard Webhooks' five minutes, in seconds.
 pub const TOLERANCE: u64 = 300;
 /// How far ahead of the target's clock the stamp may lie, in seconds. Less than the past, or a call
 /// could be repeated for twice as long (bug B130).
 pub const AHEAD: u64 = 60;
-/// More signatures in one header than any sender has; the rest is not looked at.
-const MOST_SIGNATURES: usize = 16;
+/// So many secrets, the newest, are tried on every guess at how a body may have been written before:
+/// all of them have been tried on the body itself.
+const GUESSED: usize = 64;
 
 /// A call as somebody has captured it.
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +123,7 @@ impl Why {
 }
 
 /// Verifies a captured call. Gives the place in `secrets` of the one that signed it, if one did, and
-/// everything that is wrong; nothing wrong means verified. Every secret is tried, and comparisons
-/// take the same time wherever two signatures differ.
+/// everything that is wrong; nothing wrong means verified. Every secret is tried.
 pub fn verify(
     call: Captured<'_>,
     secrets: &[SigningSecret],
@@ -144,15 +140,14 @@ pub fn verify(
     if at.is_none() {
         wrong.push(Why::Malformed(TIMESTAMP, "is not a whole number of seconds since 1970"));
     }
-    let tags = tags(signature);
-    if tags.is_empty() {
-        let what = "holds no signature of the form v1,<base 64 of 32 bytes>";
-        wrong.push(Why::Malformed(SIGNATURE, what));
+    let signatures = Signatures::read(signature);
+    if signatures.is_none() {
+        wrong.push(Why::Malformed(SIGNATURE, Signatures::FORM));
     }
-    let (Some(at), false) = (at, tags.is_empty()) else { return (None, wrong) };
+    let (Some(at), Some(signatures)) = (at, signatures) else { return (None, wrong) };
     let message = Message { job: id, run: "", fence: "", timestamp: stamp, body: call.body };
-    let Some(by) = signer(&message, secrets, &tags) else {
-        return explain(call, message, secrets, &tags);
+    let Some(by) = signer(&message, secrets, &signatures) else {
+        return explain(call, message, secrets, &signatures);
     };
     wrong.extend(untimely(at, fresh));
     wrong.extend(check_run(call.headers, message, secrets));
@@ -160,8 +155,13 @@ pub fn verify(
 }
 
 /// Which secret signed it.
-fn signer(message: &Message<'_>, secrets: &[SigningSecret], tags: &[[u8; 32]]) -> Option<usize> {
-    secrets.iter().position(|secret| is_among(&message.tag(secret), tags))
+fn signer(
+    message: &Message<'_>,
+    secrets: &[SigningSecret],
+    signatures: &Signatures,
+) -> Option<usize> {
+    let content = message.content();
+    secrets.iter().position(|secret| secret.made_one(&content, signatures))
 }
 
 /// Why no secret fits: over which other body one would.
@@ -169,18 +169,18 @@ fn explain(
     call: Captured<'_>,
     message: Message<'_>,
     secrets: &[SigningSecret],
-    tags: &[[u8; 32]],
+    signatures: &Signatures,
 ) -> (Option<usize>, Vec<Why>) {
-    let over = |body: &[u8]| signer(&Message { body, ..message }, secrets, tags);
+    let newest = secrets.get(..GUESSED).unwrap_or(secrets);
     for (how, body) in rewritten(call.body) {
-        if let Some(by) = over(&body) {
+        if let Some(by) = signer(&Message { body: &body, ..message }, newest, signatures) {
             return (Some(by), vec![Why::Rewritten(how)]);
         }
     }
     match call.sent {
         None => (None, vec![Why::NoMatch]),
         Some(sent) if sent == call.body => (None, vec![Why::WrongSecret]),
-        Some(sent) => match over(sent) {
+        Some(sent) => match signer(&Message { body: sent, ..message }, secrets, signatures) {
             Some(by) if means_the_same(sent, call.body) => {
                 (Some(by), vec![Why::Rewritten("as it was sent")])
             }
@@ -214,13 +214,11 @@ fn check_run(
     let mut get = |name| single(headers, name, &mut wrong);
     let found = (get(RUN_SIGNATURE), get("axle-job-id"), get("axle-run-id"), get("axle-fence"));
     let (Some(signature), Some(job), Some(run), Some(fence)) = found else { return wrong };
-    let tags = tags(signature);
-    if tags.is_empty() {
-        let what = "holds no signature of the form v1,<base 64 of 32 bytes>";
-        return vec![Why::Malformed(RUN_SIGNATURE, what)];
-    }
-    let message = Message { job, run, fence, ..message };
-    let fits = secrets.iter().any(|secret| is_among(&message.run_tag(secret), &tags));
+    let Some(signatures) = Signatures::read(signature) else {
+        return vec![Why::Malformed(RUN_SIGNATURE, Signatures::FORM)];
+    };
+    let content = Message { job, run, fence, ..message }.run_content();
+    let fits = secrets.iter().any(|secret| secret.made_one(&content, &signatures));
     if fits { wrong } else { vec![Why::RunHeaders] }
 }
 
@@ -247,19 +245,4 @@ fn single<'a>(
 fn seconds(text: &str) -> Option<i64> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
-}
-
-/// The signatures of our version in a header's value; others (`v1a`) may stand beside them.
-fn tags(value: &str) -> Vec<[u8; TAG_BYTES]> {
-    let ours = value.split_ascii_whitespace().take(MOST_SIGNATURES).filter_map(|one| {
-        let (version, encoded) = one.split_once(',')?;
-        let bytes = STANDARD.decode(encoded).ok()?;
-        (version == VERSION).then(|| bytes.try_into().ok()).flatten()
-    });
-    ours.collect()
-}
-
-fn is_among(tag: &[u8; TAG_BYTES], tags: &[[u8; TAG_BYTES]]) -> bool {
-    let found = tags.iter().fold(subtle::Choice::from(0), |found, one| found | one.ct_eq(tag));
-    found.into()
 }

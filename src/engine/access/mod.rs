@@ -64,6 +64,7 @@ impl Access {
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
         self.0.suspended.refresh(ctx).await?;
+        self.0.settings.refresh(ctx).await?;
         ctx.quotas.refresh(ctx).await?;
         if self.0.revoked.refresh(ctx).await? {
             let (now, store) = (ctx.clock.now(), &ctx.store);
@@ -101,14 +102,14 @@ impl Access {
         self.0.revoked.add(team, jti);
     }
 
-    /// What a team has settled, as it was at most half a second ago.
-    pub(super) async fn settings(&self, ctx: &Ctx, team: &Team) -> Result<Arc<Settings>, Error> {
-        self.0.settings.of(ctx, team).await
+    /// What a team has settled for its payloads and times, as it was at most a second ago.
+    pub(super) fn settings(&self, team: &Team) -> Arc<Settings> {
+        self.0.settings.of(team)
     }
 
-    /// Asks the database for a team's settings at their next use.
-    pub(super) fn forget_settings(&self, team: &Team) {
-        self.0.settings.forget(team);
+    /// Notes what a team has settled, in this process.
+    pub(super) fn settle(&self, team: &Team, settings: &Settings) {
+        self.0.settings.note(team, settings);
     }
 
     /// Asks the database for a key at its next use.
@@ -117,29 +118,41 @@ impl Access {
     }
 }
 
-/// Who bears this token or API key.
+/// Who bears this token or API key, in the team that it is for; `wanted` is the team in which the
+/// request says that it is made.
 pub async fn authenticate(
     ctx: &Ctx,
     verifier: Option<&Verifier>,
     bearer: &str,
     intent: Intent,
+    wanted: Option<&Team>,
 ) -> Result<Principal, Error> {
     let now = ctx.clock.now();
     let who = if bearer.starts_with(KEY_PREFIX) {
         ctx.access.0.keys.open(ctx, bearer, now).await?
     } else {
         let verifier = verifier.ok_or(AuthError::Missing)?;
-        let who = verifier.verify(bearer, now).await?;
+        let who = verifier.verify_in(bearer, wanted, now).await?;
         if ctx.access.0.revoked.holds(&who) {
             return Err(AuthError::Revoked.into());
         }
         who
     };
+    let who = in_team(who, wanted)?;
     let may_look = intent == Intent::Look && who.may(Act::Own);
     match ctx.access.0.suspended.why(&who.team) {
         Some(why) if !may_look && !who.installation_admin => {
             Err(Refusal::TeamSuspended(why).into())
         }
         _ => Ok(who),
+    }
+}
+
+/// Goes on only if the caller is in the team in which the request says that it is made, if it says
+/// so. Any other team gets the same refusal, whether there is one or not.
+pub fn in_team(who: Principal, wanted: Option<&Team>) -> Result<Principal, Error> {
+    match wanted {
+        Some(team) if *team != who.team => Err(Refusal::OtherTeam(who.team.to_string()).into()),
+        Some(_) | None => Ok(who),
     }
 }

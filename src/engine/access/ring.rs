@@ -63,6 +63,7 @@ impl Ring {
             team: key.team.clone(),
             subject: Subject::parse(&key.name).or(Err(BAD))?,
             role: key.role,
+            scope: key.scope.clone(),
             kind: Kind::Key,
             installation_admin: false,
             via: Via { credential: Some(key.id.to_string().into()), ..Via::default() },

@@ -1,8 +1,8 @@
-//! What teams have settled, for those that asked lately. It is believed for half a second and then
-//! read again: a change holds in every process within that time, in the one that made it at once.
+//! What teams have settled that every request may need: of all teams that have any of it, in memory,
+//! read again every second. No request waits for the database to learn it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,48 +12,43 @@ use crate::domain::team::Settings;
 use crate::engine::{Ctx, Error};
 use crate::store::teams;
 
-/// How long they are believed.
-const BELIEVED: Duration = Duration::from_millis(500);
-/// Teams in memory; when there are more, all are read anew.
-const MOST: usize = 4_096;
+/// How often they are read.
+const PERIOD: Duration = Duration::from_millis(900);
 
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<Team, Slot>>);
+pub(super) struct Known(RwLock<Read>);
 
-/// Held while the row is read, so that a busy team's is read once and not by every request at a time.
-type Slot = Arc<tokio::sync::Mutex<Option<(Arc<Settings>, Instant)>>>;
+#[derive(Default)]
+struct Read {
+    teams: HashMap<Team, Arc<Settings>>,
+    defaults: Arc<Settings>,
+    at: Option<Instant>,
+}
 
 impl Known {
-    /// The settings of a team; the defaults if nobody has described it.
-    pub(super) async fn of(&self, ctx: &Ctx, team: &Team) -> Result<Arc<Settings>, Error> {
-        let slot = self.slot(team);
-        let mut slot = slot.lock().await;
-        if let Some((settings, at)) = &*slot
-            && at.elapsed() < BELIEVED
-        {
-            return Ok(Arc::clone(settings));
+    /// What a team has settled; the defaults if nothing is known of it.
+    pub(super) fn of(&self, team: &Team) -> Arc<Settings> {
+        let read = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(read.teams.get(team).unwrap_or(&read.defaults))
+    }
+
+    /// Notes what this process has changed.
+    pub(super) fn note(&self, team: &Team, settings: &Settings) {
+        let mut read = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        read.teams.insert(team.clone(), Arc::new(settings.clone()));
+    }
+
+    /// Reads them, if the last time is long enough ago.
+    pub(super) async fn refresh(&self, ctx: &Ctx) -> Result<(), Error> {
+        let read_at = self.0.read().unwrap_or_else(PoisonError::into_inner).at;
+        if read_at.is_some_and(|at| at.elapsed() < PERIOD) {
+            return Ok(());
         }
-        // The time before the question, as for keys: a change that commits after it was answered is
-        // never believed away for longer.
         let at = Instant::now();
-        let found = teams::get(&ctx.store, team).await?;
-        let settings = Arc::new(found.map(|team| team.settings).unwrap_or_default());
-        *slot = Some((Arc::clone(&settings), at));
-        Ok(settings)
-    }
-
-    pub(super) fn forget(&self, team: &Team) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(team);
-    }
-
-    fn slot(&self, team: &Team) -> Slot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = slots.get(team) {
-            return Arc::clone(slot);
-        }
-        if slots.len() >= MOST {
-            slots.clear();
-        }
-        Arc::clone(slots.entry(team.clone()).or_default())
+        let teams = teams::settled(&ctx.store).await?.into_iter();
+        let teams = teams.map(|(team, settings)| (team, Arc::new(settings))).collect();
+        let mut read = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *read = Read { teams, at: Some(at), ..Read::default() };
+        Ok(())
     }
 }

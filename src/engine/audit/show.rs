@@ -73,6 +73,7 @@ pub(in crate::engine) fn key(key: &Key) -> Value {
     json!({
         "name": key.name,
         "role": key.role.as_str(),
+        "queues": key.scope.queues(),
         "expires_at": key.expires_at.map(instant),
     })
 }

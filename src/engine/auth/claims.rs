@@ -1,15 +1,21 @@
 //! Reads the claims of a token whose signature has been verified (RFC 7519, section 4.1, and our
-//! own `team` and `role`). A claim of the wrong type is an error, never "absent" (bugs.md B145).
+//! own `team`, `role` and `queues`; the settings may say that an outside issuer has the first two
+//! elsewhere). A claim of the wrong type is an error, never "absent" (bugs.md B145).
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{AuthError, jws};
+use crate::domain::claim::ClaimNames;
 use crate::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
+use crate::domain::queue::is_queue_name;
+use crate::domain::scope::{QUEUES_MAX, Scope};
 
 /// How far two clocks may be apart, in seconds: the "small leeway" of RFC 7519, section 4.1.4.
 const LEEWAY_S: i64 = 60;
@@ -44,8 +50,18 @@ pub(super) const ID_MAX_LEN: usize = 255;
 /// What a token said, once all of it was found right but the time, which is asked at each use.
 #[derive(Clone)]
 pub(super) struct Verified {
-    pub(super) principal: Principal,
+    /// In the first of its teams.
+    principal: Principal,
+    teams: Arc<[Team]>,
     pub(super) window: Window,
+}
+
+impl Verified {
+    /// Who bears it, in the team that the request is made in.
+    pub(super) fn bearer(self, wanted: Option<&Team>) -> Result<Principal, AuthError> {
+        let team = choose_team(&self.teams, wanted)?.clone();
+        Ok(Principal { team, ..self.principal })
+    }
 }
 
 /// What the settings demand of a token.
@@ -55,35 +71,41 @@ pub(super) struct Expected {
     pub(super) own: bool,
     pub(super) issuer: Option<String>,
     pub(super) audience: Option<String>,
+    pub(super) claims: ClaimNames,
 }
 
-#[derive(Deserialize)]
-struct Claims {
-    #[serde(default, deserialize_with = "present")]
-    iss: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    sub: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    aud: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    exp: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    nbf: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    jti: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    team: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    role: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    sid: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    installation_admin: Option<Value>,
+/// The claims, by name. `null` is there, and is of no type that a claim may have.
+struct Claims(Map<String, Value>);
+
+impl Claims {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
 }
 
-/// Keeps `null` apart from "not there".
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(value).map(Some)
+/// RFC 7519, section 4: names must be unique.
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Claims;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Claims, A::Error> {
+                let mut claims = Map::new();
+                while let Some((name, value)) = map.next_entry()? {
+                    if claims.insert(name, value).is_some() {
+                        return Err(de::Error::custom("a name is there twice"));
+                    }
+                }
+                Ok(Claims(claims))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
 }
 
 impl Expected {
@@ -91,26 +113,35 @@ impl Expected {
     pub(super) fn read(&self, payload: &str) -> Result<Verified, AuthError> {
         let claims: Claims = jws::object(payload)
             .ok_or(AuthError::Malformed("has claims that are not JSON with unique names"))?;
-        self.check_issuer(claims.iss.as_ref())?;
-        self.check_audience(claims.aud.as_ref())?;
+        self.check_issuer(claims.get("iss"))?;
+        self.check_audience(claims.get("aud"))?;
         let window = Window {
-            exp: instant("exp", claims.exp.as_ref())?.ok_or(bad("exp", "is missing"))?,
-            nbf: instant("nbf", claims.nbf.as_ref())?,
+            exp: instant("exp", claims.get("exp"))?.ok_or(bad("exp", "is missing"))?,
+            nbf: instant("nbf", claims.get("nbf"))?,
         };
-        let team = Team::parse(text("team", claims.team.as_ref())?);
-        let subject = Subject::parse(text("sub", claims.sub.as_ref())?);
-        let role = Role::parse(text("role", claims.role.as_ref())?);
-        let sid = claims.sid.as_ref().filter(|_| self.own);
+        let teams = teams(self.claims.team.find(&claims.0))?;
+        let subject = Subject::parse(text("sub", claims.get("sub"))?);
+        let sid = claims.get("sid").filter(|_| self.own);
         let session = sid.map(|sid| text("sid", Some(sid))).transpose()?.map(Arc::from);
         let principal = Principal {
-            team: team.or(Err(bad("team", "is no team slug")))?,
+            team: teams.first().ok_or(bad("team", "names no team"))?.clone(),
             subject: subject.or(Err(bad("sub", "is not 1 to 255 printable characters")))?,
-            role: role.or(Err(bad("role", "is not owner, admin, operator, writer or viewer")))?,
+            role: self.role(self.claims.role.find(&claims.0))?,
+            scope: scope(claims.get("queues"))?,
             kind: if session.is_some() { Kind::User } else { Kind::Token },
-            installation_admin: self.own && flag(claims.installation_admin.as_ref())?,
-            via: Via { credential: id(claims.jti.as_ref())?, session, ..Via::default() },
+            installation_admin: self.own && flag(claims.get("installation_admin"))?,
+            via: Via { credential: id(claims.get("jti"))?, session, ..Via::default() },
         };
-        Ok(Verified { principal, window })
+        Ok(Verified { principal, teams: teams.into(), window })
+    }
+
+    /// The role that the claim names, or the widest of those that it names and that mean something
+    /// here: an issuer's list holds names that are for others.
+    fn role(&self, value: Option<&Value>) -> Result<Role, AuthError> {
+        let known = one_or_more("role", value)?;
+        let known = known.into_iter().filter_map(|name| self.claims.roles.role(name));
+        let none = "is not owner, admin, operator, writer or viewer, nor mapped to one";
+        Role::widest(known).ok_or(bad("role", none))
     }
 
     fn check_issuer(&self, iss: Option<&Value>) -> Result<(), AuthError> {
@@ -130,11 +161,7 @@ impl Expected {
         let named: Vec<&str> = match aud {
             None => Vec::new(),
             Some(Value::String(one)) => vec![one],
-            Some(Value::Array(many)) => many
-                .iter()
-                .map(Value::as_str)
-                .collect::<Option<_>>()
-                .ok_or(bad("aud", "is not an array of strings"))?,
+            Some(many @ Value::Array(_)) => names("aud", many)?,
             Some(_) => return Err(bad("aud", "is neither a string nor an array of strings")),
         };
         match (&self.audience, aud) {
@@ -147,6 +174,62 @@ impl Expected {
             (Some(_), Some(_)) => Err(AuthError::WrongAudience("does not name this server")),
         }
     }
+}
+
+/// The team in which a request is made whose token is for `teams`, of which there is at least one.
+/// `wanted` is what the request says. A token for one team is for that one, whatever the request
+/// says: whoever asks compares.
+pub fn choose_team<'a>(teams: &'a [Team], wanted: Option<&Team>) -> Result<&'a Team, AuthError> {
+    match (teams, wanted) {
+        ([one], _) => Ok(one),
+        (_, None) => Err(AuthError::ManyTeams),
+        (many, Some(wanted)) => {
+            many.iter().find(|team| *team == wanted).ok_or(AuthError::NoneOfItsTeams)
+        }
+    }
+}
+
+/// The teams that the claim names, each once.
+fn teams(value: Option<&Value>) -> Result<Vec<Team>, AuthError> {
+    let slugs = one_or_more("team", value)?;
+    let mut teams = Vec::with_capacity(slugs.len());
+    for slug in slugs {
+        let team = Team::parse(slug).or(Err(bad("team", "is no team slug")))?;
+        if !teams.contains(&team) {
+            teams.push(team);
+        }
+    }
+    Ok(teams)
+}
+
+/// The claim `queues`: those that the bearer is held to, as of an API key.
+fn scope(value: Option<&Value>) -> Result<Scope, AuthError> {
+    let Some(value) = value else { return Ok(Scope::default()) };
+    let queues = names("queues", value)?;
+    let fits = (1..=QUEUES_MAX).contains(&queues.len());
+    if !fits || !queues.iter().all(|queue| is_queue_name(queue)) {
+        return Err(bad("queues", "is not an array of 1 to 50 names of queues"));
+    }
+    Ok(Scope::of(queues.into_iter().map(str::to_owned).collect()))
+}
+
+/// A claim that must be a string or an array of strings.
+fn one_or_more<'a>(
+    claim: &'static str,
+    value: Option<&'a Value>,
+) -> Result<Vec<&'a str>, AuthError> {
+    let value = value.ok_or(bad(claim, "is missing"))?;
+    let one = value.as_str().map(|one| vec![one]);
+    one.or_else(|| texts(value)).ok_or(bad(claim, "is neither a string nor an array of strings"))
+}
+
+/// A claim that must be an array of strings.
+fn names<'a>(claim: &'static str, value: &'a Value) -> Result<Vec<&'a str>, AuthError> {
+    texts(value).ok_or(bad(claim, "is not an array of strings"))
+}
+
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
 }
 
 /// The token's own name, by which it can be revoked; the record of what it did holds it too.

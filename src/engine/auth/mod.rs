@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::claim::ClaimNames;
 use crate::domain::egress::Refusal;
-use crate::domain::principal::Principal;
+use crate::domain::principal::{Principal, Team};
 use crate::engine::guard::Guard;
 
 mod cache;
@@ -20,6 +21,7 @@ mod mint;
 #[cfg(test)]
 mod tests;
 
+pub use claims::choose_team;
 pub use keys::{KeyAlgorithm, MIN_SECRET_BYTES};
 pub use mint::{MintClaims, MintError, Powers, mint, mint_with};
 
@@ -76,6 +78,14 @@ pub enum AuthError {
         /// The rule it breaks.
         reason: &'static str,
     },
+    /// It is for several teams, and the request does not say in which of them it is made.
+    #[error(
+        "The token is for several teams. Say with Axle-Team: <slug> in which the request is made."
+    )]
+    ManyTeams,
+    /// It is for several teams, and the request is made in none of them.
+    #[error("Axle-Team names none of the teams that the token is for.")]
+    NoneOfItsTeams,
     /// It was revoked by its `jti`.
     #[error("The token was revoked. Get a new one.")]
     Revoked,
@@ -156,6 +166,8 @@ pub struct AuthSettings {
     pub issuer: Option<String>,
     /// What `aud` must name. Without it, a token that carries `aud` is made for somebody else.
     pub audience: Option<String>,
+    /// Where tokens say team and role.
+    pub claims: ClaimNames,
 }
 
 /// Verifies tokens. One per process, shared by all requests.
@@ -184,13 +196,25 @@ impl Verifier {
                 Source::Jwks(Arc::new(Jwks::new(url, algorithm, &guard)?))
             }
         };
-        let expected = Expected { own, issuer: settings.issuer, audience: settings.audience };
+        let AuthSettings { issuer, audience, claims, .. } = settings;
+        let expected = Expected { own, issuer, audience, claims };
         Ok(Self { source, expected, cache: Cache::default() })
     }
 
-    /// Who bears this token at this instant. The signature is checked before any claim is read, so
-    /// that an error about a claim tells a forger nothing.
+    /// Who bears this token at this instant, if it is for one team; see [`Verifier::verify_in`].
     pub async fn verify(&self, token: &str, now: DateTime<Utc>) -> Result<Principal, AuthError> {
+        self.verify_in(token, None, now).await
+    }
+
+    /// Who bears this token at this instant. The signature is checked before any claim is read, so
+    /// that an error about a claim tells a forger nothing. `wanted` is the team in which the request
+    /// says that it is made; it chooses among several, and says nothing of a token that is for one.
+    pub async fn verify_in(
+        &self,
+        token: &str,
+        wanted: Option<&Team>,
+        now: DateTime<Utc>,
+    ) -> Result<Principal, AuthError> {
         if token.is_empty() {
             return Err(AuthError::Missing);
         }
@@ -202,7 +226,7 @@ impl Verifier {
         let mut keys = self.keys(now).await?;
         if let Some(known) = self.cache.get(&keys.fingerprint(token)) {
             known.window.check(now)?;
-            return Ok(known.principal);
+            return known.bearer(wanted);
         }
         let jws = Jws::parse(token)?;
         if keys.misses(&jws.header) {
@@ -212,7 +236,7 @@ impl Verifier {
         let verified = self.expected.read(jws.payload)?;
         verified.window.check(now)?;
         self.cache.put(keys.fingerprint(token), verified.clone());
-        Ok(verified.principal)
+        verified.bearer(wanted)
     }
 
     async fn keys(&self, now: DateTime<Utc>) -> Result<Arc<KeySet>, AuthError> {

@@ -46,7 +46,7 @@ async fn fire_batch(
     (only, now): (Option<ScheduleId>, DateTime<Utc>),
 ) -> Result<(usize, bool), Error> {
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let found = schedules::due(&session, shard, (only, now), limit()).await?;
     let count = found.len();
     if count == 0 {

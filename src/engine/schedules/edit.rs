@@ -40,17 +40,17 @@ pub async fn put(
     let now = ctx.clock.now();
     let ident = Ident::Name(draft.name.clone());
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let work = async {
         match lock(ctx, &session, who, &ident).await {
             Ok(found) => {
                 check(&found, expected)?;
-                seal(ctx, who, &mut draft, Some(&found)).await?;
+                seal(ctx, who, &mut draft, Some(&found))?;
                 edit(ctx, &session, who, (found, draft), ("put", now)).await
             }
             Err(Error::Missing { .. }) if expected.is_some() => Err(MISSING),
             Err(Error::Missing { .. }) => {
-                seal(ctx, who, &mut draft, None).await?;
+                seal(ctx, who, &mut draft, None)?;
                 let new = born(ctx, &session, who, &draft, now).await?;
                 if !schedules::insert(&session, &new).await? {
                     // Somebody else has created it this moment (bug B052).
@@ -80,12 +80,12 @@ pub async fn change(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let work = async {
         let found = lock(ctx, &session, who, ident).await?;
         check(&found, expected)?;
         let mut draft = changes(&found)?;
-        seal(ctx, who, &mut draft, Some(&found)).await?;
+        seal(ctx, who, &mut draft, Some(&found))?;
         edit(ctx, &session, who, (found, draft), ("change", now)).await
     };
     let (schedule, _) = finish(ctx, &session, work.await).await?;
@@ -101,7 +101,7 @@ pub async fn delete(
 ) -> Result<(), Error> {
     allow(who, Act::Write)?;
     let session = ctx.store.session().await?;
-    session.begin().await?;
+    session.begin();
     let found = match lock(ctx, &session, who, ident).await {
         Ok(found) => check(&found, expected).map(|()| found),
         Err(error) => Err(error),

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::audit::{self, Deed, show};
-use super::error::allow;
+use super::error::{allow, allow_queue};
 use super::once::{Answer, Key, once};
 use super::{Ctx, Error, place, privacy, random, secrets};
 use crate::domain::id::{ScheduleId, Shard};
@@ -79,7 +79,7 @@ pub async fn create(
     render: impl Fn(&Schedule) -> Kept,
 ) -> Result<Answer<Schedule>, Error> {
     allow(who, Act::Write)?;
-    seal(ctx, who, &mut draft, None).await?;
+    seal(ctx, who, &mut draft, None)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
         let new = born(ctx, session, who, &draft, now).await?;
@@ -91,6 +91,7 @@ pub async fn create(
         }
         let which = Which::Name(&draft.name);
         match schedules::lock(session, new.id.shard(), &who.team, which).await? {
+            Some(existing) if !reaches(who, &existing) => Err(Error::TakenElsewhere("name")),
             Some(existing) => Err(Error::NameTaken { existing: existing.id }),
             None => Err(Error::Busy("a schedule of this name came and went".into())),
         }
@@ -106,15 +107,15 @@ pub async fn create(
 pub async fn get(ctx: &Ctx, who: &Principal, ident: &Ident) -> Result<Schedule, Error> {
     allow(who, Act::Read)?;
     let found = schedules::get(&ctx.store, ident.shard(ctx, who), &who.team, ident.which()).await?;
-    found.ok_or(MISSING)
+    found.filter(|schedule| reaches(who, schedule)).ok_or(MISSING)
 }
 
 /// The zone of a schedule of the caller's team that names none: the team's own default, or the
 /// installation's.
-pub async fn default_time_zone(ctx: &Ctx, who: &Principal) -> Result<String, Error> {
-    let settings = ctx.access.settings(ctx, &who.team).await?;
+pub fn default_time_zone(ctx: &Ctx, who: &Principal) -> String {
+    let settings = ctx.access.settings(&who.team);
     let own = settings.default_time_zone.as_ref();
-    Ok(own.unwrap_or(&ctx.limits.default_time_zone).clone())
+    own.unwrap_or(&ctx.limits.default_time_zone).clone()
 }
 
 /// A page of schedules, newest first, and whether there are more.
@@ -128,7 +129,7 @@ pub async fn list(
     let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let all = ScheduleState::ALL;
     let states = if filter.states.is_empty() { &all[..] } else { &filter.states };
-    let filter = (states, filter.name_part.as_deref());
+    let filter = (states, filter.name_part.as_deref(), who.scope.queues());
     let mut page = schedules::list(&ctx.store, &who.team, filter, before, one_more).await?;
     let more = page.len() > limit;
     page.truncate(limit);
@@ -152,15 +153,16 @@ pub async fn preview(
 }
 
 /// Seals the secrets of a draft before anything of it is stored; those that it leaves as they were
-/// are those of `stored`. A new payload that holds masks is refused.
-async fn seal(
+/// are those of `stored`. A queue beyond the caller's and a new payload that holds masks are refused.
+fn seal(
     ctx: &Ctx,
     who: &Principal,
     draft: &mut Draft,
     stored: Option<&Schedule>,
 ) -> Result<(), Error> {
+    allow_queue(who, &draft.doc.job.queue)?;
     if stored.is_none_or(|schedule| schedule.payload != draft.payload) {
-        let veil = privacy::veil(ctx, who).await?;
+        let veil = privacy::veil(ctx, who);
         veil.refuse_masks("#/job/payload", &draft.payload).into_result(())?;
     }
     let stored = stored.map(|schedule| &schedule.doc.job.spec.target);
@@ -199,7 +201,13 @@ pub(super) async fn lock(
     ident: &Ident,
 ) -> Result<Schedule, Error> {
     let shard = ident.shard(ctx, who);
-    schedules::lock(session, shard, &who.team, ident.which()).await?.ok_or(MISSING)
+    let found = schedules::lock(session, shard, &who.team, ident.which()).await?;
+    found.filter(|schedule| reaches(who, schedule)).ok_or(MISSING)
+}
+
+/// Whether the schedule's jobs go to a queue that the caller reaches; to others it does not exist.
+fn reaches(who: &Principal, schedule: &Schedule) -> bool {
+    who.scope.holds(&schedule.doc.job.queue)
 }
 
 /// A schedule as it begins.

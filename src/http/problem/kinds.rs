@@ -87,8 +87,9 @@ pub const KINDS: &[Kind] = &[
     ),
     kind(
         ("forbidden", 403, false),
-        "The caller's role does not allow this",
-        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand.",
+        "The caller may not do this",
+        "Ask for a token with a higher role: viewer reads, writer registers, operator runs by hand; or \
+         for a key that reaches the queue.",
     ),
     kind(
         ("role-too-high", 403, false),
@@ -99,6 +100,17 @@ pub const KINDS: &[Kind] = &[
         ("team-suspended", 403, false),
         "The team is suspended",
         "Ask whoever runs this installation; owners may still read.",
+    ),
+    kind(
+        ("other-team", 403, false),
+        "The token is for another team",
+        "Leave Axle-Team out, or sign in to that team: POST /v1/login with its slug. GET /v1/teams lists \
+         yours.",
+    ),
+    kind(
+        ("team-not-chosen", 403, false),
+        "The token is for several teams",
+        "Send Axle-Team: <slug> with one of the teams that the token is for.",
     ),
     kind(
         ("not-found", 404, false),

@@ -136,8 +136,11 @@ impl From<Error> for Problem {
             Error::Unauthenticated(AuthError::BadLogin | AuthError::BadRefresh) => {
                 Self::new("login-failed", detail)
             }
+            Error::Unauthenticated(AuthError::ManyTeams | AuthError::NoneOfItsTeams) => {
+                Self::new("team-not-chosen", detail)
+            }
             Error::Unauthenticated(_) => Self::new("unauthenticated", detail),
-            Error::Denied { .. } => Self::new("forbidden", detail),
+            Error::Denied { .. } | Error::Beyond { .. } => Self::new("forbidden", detail),
             Error::Missing { noun: "run" } => Self::new("run-unknown", detail),
             Error::Missing { .. } => Self::new("not-found", detail),
             Error::Refused { .. } | Error::RefusedSchedule { .. } => {
@@ -146,6 +149,8 @@ impl From<Error> for Problem {
             Error::NameTaken { existing } => Self::new("name-taken", detail)
                 .with(|more| more.existing_id = Some(existing.to_string())),
             Error::InUse { .. } => Self::new("calendar-in-use", detail),
+            Error::TakenElsewhere("name") => Self::new("name-taken", detail),
+            Error::TakenElsewhere(_) => Self::new("duplicate-key", detail),
             Error::Duplicate { existing } => Self::new("duplicate-key", detail)
                 .with(|more| more.existing_id = Some(existing.to_string())),
             Error::KeyReused => Self::new("idempotency-key-reused", detail),
@@ -190,6 +195,7 @@ impl Problem {
             | Refusal::RoleTooHigh { .. }
             | Refusal::TeamExists(_)
             | Refusal::TeamSuspended(_)
+            | Refusal::OtherTeam(_)
             | Refusal::LastOwner
             | Refusal::InvitationEnded
             | Refusal::LoginUnavailable => Self::new(refusal.code(), detail),

@@ -51,6 +51,7 @@ fn every_engine_error_has_its_own_kind() {
         (Refusal::RoleTooHigh { own: "admin", given: "owner" }.into(), "role-too-high"),
         (Refusal::TeamExists("acme".into()).into(), "team-exists"),
         (Refusal::TeamSuspended("unpaid".into()).into(), "team-suspended"),
+        (Refusal::OtherTeam("acme".into()).into(), "other-team"),
         (Refusal::LastOwner.into(), "last-owner"),
         (Refusal::InvitationEnded.into(), "invitation-ended"),
         (Refusal::LoginUnavailable.into(), "login-unavailable"),

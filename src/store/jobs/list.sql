@@ -1,5 +1,5 @@
 -- A page of a team's jobs, newest first (ids sort by time), without payloads. Reads all shards.
--- $2 and $3 bound the ids, exclusive above; $4 states; $5 to $9 filters, null for any; $10 rows.
+-- $2 and $3 bound the ids, exclusive above; $4 states; $5 queues and $6 to $9 filters, null for any; $10 rows.
 -- State by state off an index that begins with team and state, so that a page of the few that run or
 -- failed costs the same beside millions that wait or succeeded.
 SELECT page.*, NULL::bytea AS payload,
@@ -18,7 +18,7 @@ SELECT page.*, NULL::bytea AS payload,
                   JOIN jobs j ON j.shard = st.shard AND j.job_id = st.job_id
                  WHERE st.team = $1 AND st.state = wanted.state
                    AND st.job_id < $2 AND st.job_id >= $3
-                   AND ($5::text IS NULL OR j.queue = $5)
+                   AND ($5::text[] IS NULL OR j.queue = ANY($5))
                    AND ($6::text IS NULL OR j.name = $6)
                    AND ($7::text IS NULL OR j.owner_service = $7)
                    AND ($8::jsonb IS NULL OR j.tags @> $8)

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use axle::domain::claim::{ClaimNames, ClaimPath, RoleMap};
 use axle::domain::principal::{Role, Subject, Team};
 use axle::engine::auth::{MintClaims, mint};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::api::{Api, Reply, SECRET, Setup, job};
 
@@ -88,6 +89,54 @@ async fn nobody_is_told_what_is_wrong_with_a_body_before_being_known() {
     let api = Api::start().await;
     let reply = api.as_nobody().send(reqwest::Method::POST, "/v1/jobs", "{").await;
     assert_refused(&reply, "a broken body");
+}
+
+/// A token that an outside issuer might make, with these claims beside those of every token.
+fn issued(api: &Api, more: Value) -> String {
+    use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+    axle::engine::auth::install_crypto();
+    let expires = api.engine.clock.now().timestamp() + 60;
+    let mut claims = json!({"sub": "kim", "exp": expires});
+    if let (Value::Object(claims), Value::Object(more)) = (&mut claims, more) {
+        claims.extend(more);
+    }
+    let key = EncodingKey::from_secret(SECRET).unwrap();
+    format!("Bearer {}", encode(&Header::new(Algorithm::HS256), &claims, &key).unwrap())
+}
+
+#[tokio::test]
+async fn an_issuers_own_names_of_claims_and_roles_are_understood() {
+    let claims = ClaimNames {
+        team: ClaimPath::parse("org.teams").unwrap(),
+        role: ClaimPath::parse("realm_access.roles").unwrap(),
+        roles: RoleMap::parse("axle-read=viewer,axle-write=writer").unwrap(),
+    };
+    let api = Api::with(Setup { claims, ..Setup::default() }).await;
+    let write = async |teams: Value, roles: Value| {
+        let more = json!({"org": {"teams": teams}, "realm_access": {"roles": roles}});
+        let caller = api.as_nobody().header("authorization", &issued(&api, more));
+        caller.post("/v1/jobs", &job(Value::Null)).await
+    };
+    let made = write(json!("acme"), json!(["offline_access", "axle-read", "axle-write"])).await;
+    assert_eq!((made.status, &made.json["team"]), (201, &json!("acme")), "{}", made.text);
+    assert_eq!(write(json!(["acme"]), json!("axle-write")).await.status, 201);
+    assert_eq!(write(json!("acme"), json!(["axle-read"])).await.status, 403);
+    let many = write(json!(["acme", "rival"]), json!(["axle-write"])).await;
+    assert_eq!((many.status, many.code()), (403, "team-not-chosen"), "{}", many.text);
+    assert!(many.json["hint"].as_str().unwrap().contains("Axle-Team"), "{}", many.text);
+    for (teams, roles) in [
+        (json!(7), json!("axle-write")),
+        (json!({"acme": true}), json!("axle-write")),
+        (json!(["acme", null]), json!("axle-write")),
+        (json!([]), json!("axle-write")),
+        (json!("acme"), json!({"axle-write": true})),
+        (json!("acme"), json!(["axle-write", 7])),
+        (json!("acme"), json!("writer")),
+        (json!("acme"), json!([])),
+        (json!("acme"), Value::Null),
+    ] {
+        assert_refused(&write(teams.clone(), roles.clone()).await, &format!("{teams} {roles}"));
+    }
 }
 
 #[tokio::test]

@@ -196,11 +196,11 @@ async fn keys_are_paged_and_belong_to_their_team() {
 async fn every_fault_of_a_key_is_named() {
     let api = Api::start().await;
     let acme = api.as_team("acme");
-    let reply = acme.post("/v1/keys", &json!({"role": "root", "queues": ["mail"]})).await;
+    let reply = acme.post("/v1/keys", &json!({"role": "root", "queue": "mail"})).await;
     let fault = |at: &str, code: &str| (at.to_owned(), code.to_owned());
     let expected = [
         fault("#/name", "required"),
-        fault("#/queues", "unknown-field"),
+        fault("#/queue", "unknown-field"),
         fault("#/role", "out-of-range"),
     ];
     assert_eq!(reply.faults(), expected, "{}", reply.text);

@@ -35,6 +35,8 @@ pub(super) enum Subject {
     Key,
     /// The current signing secret of the team.
     Signing,
+    /// The slug of a team, whether there is one or not.
+    Slug,
     /// The team itself.
     Team,
     /// A member of the team who is no owner.
@@ -63,7 +65,7 @@ pub(super) struct Recipe {
 impl Subject {
     /// Whether its name means something else, or nothing yet, in every team.
     pub(super) fn is_by_name(self) -> bool {
-        matches!(self, Self::Queue | Self::NewSchedule | Self::Calendar)
+        matches!(self, Self::Queue | Self::NewSchedule | Self::Calendar | Self::Slug)
     }
 }
 
@@ -218,6 +220,7 @@ fn of_signing(operation: &Operation) -> Recipe {
             let body = Some(json!({"headers": {"webhook-id": "job_1"}, "body": "{}"}));
             Recipe { act: Some(Act::Read), ..manages(Subject::Nothing, body, 200) }
         }
+        "listPublicKeys" => Recipe { act: None, ..manages(Subject::Slug, None, 200) },
         other => panic!("the operation {other:?} has no recipe in tests/it/api/recipes.rs"),
     }
 }
@@ -239,7 +242,7 @@ pub(super) async fn prepare(api: &Api, operation: &Operation) -> String {
             api.settle(api.claim(&id).await, FAILED).await;
             (id, String::new())
         }
-        Subject::Queue => ("mail".to_owned(), String::new()),
+        Subject::Queue | Subject::Slug => ("mail".to_owned(), String::new()),
         Subject::Schedule => {
             let body = schedule(json!({"name": fresh_name()}));
             let made = acme.post("/v1/schedules", &body).await;

@@ -118,3 +118,46 @@ async fn a_schedule_whose_target_has_become_forbidden_can_still_be_changed() {
     let patched = closed.as_team("acme").patch("/v1/schedules/nightly", "*", &patch).await;
     assert_eq!((patched.status, &patched.json["state"]), (200, &json!("PAUSED")));
 }
+
+#[tokio::test]
+async fn a_forbidden_target_is_told_beside_the_other_faults() {
+    let api = closed().await;
+    let acme = api.as_team("acme");
+    let fault = |pointer: &str, code: &str| (pointer.to_owned(), code.to_owned());
+    let bad = json!({"target": {"url": "http://127.0.0.1/x", "method": "CONNECT"}, "priority": 12});
+    let reply = acme.post("/v1/jobs", &bad).await;
+    assert_eq!((reply.status, reply.code()), (422, "validation-failed"), "{}", reply.text);
+    let of_job = |at: &str| {
+        [
+            fault(&format!("{at}/priority"), "out-of-range"),
+            fault(&format!("{at}/target/method"), "out-of-range"),
+            fault(&format!("{at}/target/url"), "target-forbidden"),
+        ]
+    };
+    assert_eq!(reply.faults(), of_job("#"));
+
+    let jobs = [bad.clone(), target("http://a.example/"), target("http://10.0.0.1/")];
+    let reply = acme.post("/v1/jobs/batch", &json!({"jobs": jobs})).await;
+    let last = fault("#/jobs/2/target/url", "target-forbidden");
+    assert_eq!(reply.faults(), [&of_job("#/jobs/0")[..], &[last]].concat());
+    let each = acme.post("/v1/jobs/batch", &json!({"atomic": false, "jobs": jobs})).await;
+    let results = each.json["results"].as_array().unwrap();
+    assert_eq!(results[0]["errors"].as_array().unwrap().len(), 3, "{}", each.text);
+    assert_eq!((&results[1]["status"], &results[2]["status"]), (&json!(201), &json!(422)));
+
+    let mut wrong = schedule("http://localhost/");
+    wrong["jitter_ms"] = json!(-1);
+    let reply = acme.post("/v1/schedules", &wrong).await;
+    assert_eq!((reply.status, reply.code()), (422, "validation-failed"));
+    let both = [fault("#/jitter_ms", "wrong-type"), fault("#/job/target/url", "target-forbidden")];
+    assert_eq!(reply.faults(), both);
+
+    // A URL that is not one is told as that alone, and so is what is no target.
+    for target in
+        [json!({"url": "http://u@127.0.0.1/"}), json!("http://127.0.0.1/"), json!({"url": 1})]
+    {
+        let reply = acme.post("/v1/jobs", &json!({"target": target, "priority": 12})).await;
+        assert_eq!(reply.code(), "validation-failed", "{}", reply.text);
+        assert!(!reply.text.contains("target-forbidden"), "{}", reply.text);
+    }
+}

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use super::job;
-use crate::support::db::Db;
 use crate::support::callback::client;
+use crate::support::db::Db;
 use crate::support::process::{MARGIN, Server, token};
 use crate::support::program::eventually;
 

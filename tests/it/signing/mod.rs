@@ -7,6 +7,7 @@ mod interop;
 mod keys;
 mod leaks;
 mod load;
+mod pairs;
 mod reasons;
 
 use base64::Engine as _;

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use axle::domain::claim::ClaimNames;
 use axle::domain::id::RunId;
 use axle::domain::principal::{Role, Subject, Team};
 use axle::domain::verdict::Outcome;
@@ -47,6 +48,8 @@ pub struct Setup {
     pub edge: Edge,
     /// As `axle serve` is by default: only the internet may be called.
     pub closed: bool,
+    /// Where tokens say team and role.
+    pub claims: ClaimNames,
 }
 
 /// A running server; dropping it stops its thread.
@@ -178,7 +181,8 @@ fn run(
             Auth::Loopback(principal("acme", Role::Admin))
         } else {
             let keys = KeySource::Secret(SECRET.to_vec());
-            let settings = AuthSettings { keys, issuer: None, audience: None };
+            let claims = setup.claims;
+            let settings = AuthSettings { keys, issuer: None, audience: None, claims };
             Auth::Tokens(Arc::new(Verifier::new(settings).unwrap()))
         };
         let limits = Arc::new(Limits::clone(&ctx.limits));

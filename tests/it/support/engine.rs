@@ -11,6 +11,7 @@ use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
 use axle::domain::retry::RetryPolicy;
+use axle::domain::scope::Scope;
 use axle::domain::state::State;
 use axle::domain::verdict::Outcome;
 use axle::engine::breaker::Ceiling;
@@ -21,7 +22,9 @@ use axle::engine::puller::Puller;
 use axle::engine::register::{Registered, register};
 use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
-use axle::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep};
+use axle::engine::{
+    Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep,
+};
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
 use axle::store::{self, Session, Store};
@@ -119,7 +122,7 @@ impl Engine {
     /// Registers jobs in [`SHARD`], in order; the pullers are not told.
     pub async fn enqueue_together(&self, new: Vec<NewJob>) -> Vec<JobId> {
         let session = self.store.session().await.unwrap();
-        session.begin().await.unwrap();
+        session.begin();
         let place = (Some(SHARD), self.clock.now());
         let made = register(&self.ctx, &session, &self.who.team, new, place).await.unwrap();
         session.commit().await.unwrap();
@@ -238,6 +241,7 @@ pub fn principal(team: &str, role: Role) -> Principal {
         team: Team::parse(team).unwrap(),
         subject: Subject::parse("tester").unwrap(),
         role,
+        scope: Scope::default(),
         kind: Kind::Token,
         installation_admin: false,
         via: Via::default(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::principal::{Subject, Team};
+use crate::domain::principal::Subject;
 
 fn wish(ttl: Duration) -> MintClaims {
     MintClaims {
@@ -22,6 +22,7 @@ async fn a_minted_token_holds_for_its_time() {
         keys: KeySource::Secret(SECRET.to_vec()),
         issuer: Some("axle token".to_owned()),
         audience: Some("axle".to_owned()),
+        claims: ClaimNames::default(),
     })
     .ok()
     .unwrap();

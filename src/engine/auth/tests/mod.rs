@@ -3,6 +3,7 @@
 mod jwks;
 mod keys;
 mod mint;
+mod names;
 
 use std::slice;
 
@@ -28,7 +29,7 @@ fn after(seconds: i64) -> DateTime<Utc> {
 }
 
 fn settings(keys: KeySource) -> AuthSettings {
-    AuthSettings { keys, issuer: None, audience: None }
+    AuthSettings { keys, issuer: None, audience: None, claims: ClaimNames::default() }
 }
 
 fn by_secret() -> Verifier {
@@ -221,8 +222,11 @@ async fn claims_must_be_there_and_right() {
         ("exp", vec![json!(u64::MAX), json!(253_402_300_800_i64), json!([NOW]), json!(true)]),
         ("nbf", vec![json!("99999999999"), json!(-5), json!(1e300), json!({}), json!(false)]),
         ("team", vec![json!(null), json!(7), json!(""), json!("Shop"), json!("../x"), json!([])]),
+        ("team", vec![json!({}), json!(["shop", 7]), json!(["shop", "Shop"]), json!([null])]),
         ("sub", vec![json!(null), json!(7), json!(""), json!("a\nb"), json!(long)]),
-        ("role", vec![json!(null), json!(7), json!("root"), json!("Admin"), json!(["admin"])]),
+        ("role", vec![json!(null), json!(7), json!("root"), json!("Admin"), json!({})]),
+        ("role", vec![json!([]), json!(["Admin"]), json!(["admin", 7]), json!([["admin"]])]),
+        ("queues", vec![json!("mail"), json!([]), json!([7]), json!(["Mail"])]),
     ];
     for (name, values) in &cases {
         for value in values {
@@ -234,7 +238,7 @@ async fn claims_must_be_there_and_right() {
             assert_eq!(claim, *name, "{value}");
         }
     }
-    for name in ["exp", "nbf", "team", "sub", "role", "aud"] {
+    for name in ["exp", "nbf", "team", "sub", "role", "aud", "queues"] {
         let mut claims = claims(json!({}));
         claims[name] = Value::Null;
         let error = verifier.verify(&token(&claims), now()).await.unwrap_err();
@@ -276,6 +280,7 @@ async fn issuer_and_audience_are_demanded_when_configured() {
         keys: KeySource::Secret(SECRET.to_vec()),
         issuer: Some("https://id.example".to_owned()),
         audience: Some("axle".to_owned()),
+        claims: ClaimNames::default(),
     })
     .ok()
     .unwrap();

@@ -11,7 +11,7 @@ use axle::domain::verdict::Outcome;
 use axle::engine::jobs::{self, Batch, Item};
 use axle::engine::once::{self, Answer, Key, Request, once};
 use axle::engine::register::Registered;
-use axle::engine::{Ctx, Error, clock, moves, place};
+use axle::engine::{Ctx, Error, Group, clock, moves, place};
 use axle::store::idempotency::{self, Kept};
 use axle::store::live;
 use futures_util::future::join_all;
@@ -367,7 +367,8 @@ async fn a_key_that_is_held_too_long_is_in_flight_and_a_database_that_refuses_is
     let name: String = engine.db.ask("SELECT current_database() AS name").await.get("name");
     let refuse = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = on");
     engine.db.execute(&refuse).await;
-    let ctx = Ctx { store: engine.db.another_store(), ..engine.ctx.clone() };
+    let store = engine.db.another_store();
+    let ctx = Ctx { group: Group::new(store.clone()), store, ..engine.ctx.clone() };
     let refused = jobs::create(&ctx, &engine.who, Some(&key), job(URL), render).await;
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
 }

@@ -26,6 +26,7 @@ mod dev;
 mod fairness;
 #[cfg(test)]
 mod group;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod idempotency;

@@ -16,7 +16,7 @@ use axle::domain::principal::{Role, Subject, Team};
 use axle::domain::verdict::Outcome;
 use axle::engine::auth::{AuthSettings, KeySource, MintClaims, Powers, Verifier, mint_with};
 use axle::engine::settle::{self, News, Settled};
-use axle::engine::{Ctx, Guard, Limits, clock, jobs};
+use axle::engine::{Ctx, Group, Guard, Limits, clock, jobs};
 use axle::http::{self, Auth, Edge};
 use axle::store::live;
 use bytes::Bytes;
@@ -186,7 +186,8 @@ fn run(
             Auth::Tokens(Arc::new(Verifier::new(settings).unwrap()))
         };
         let limits = Arc::new(Limits::clone(&ctx.limits));
-        let ctx = Ctx { store: Db::at(url).store, limits, ..ctx };
+        let store = Db::at(url).store;
+        let ctx = Ctx { group: Group::new(store.clone()), store, limits, ..ctx };
         let edge = Arc::new(setup.edge);
         let api = http::Api { ctx, auth, require_key: setup.require_key, edge };
         let server = http::serve(listener, api, None, (2, 1)).unwrap();

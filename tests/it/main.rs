@@ -25,6 +25,8 @@ mod guard;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+mod invitation_links;
+#[cfg(test)]
 mod invoke;
 #[cfg(test)]
 mod migrate;

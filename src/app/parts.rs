@@ -58,6 +58,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         idempotency_ttl: config.idempotency_ttl,
         lease: config.lease,
         public_url: public_url(config),
+        people_url: config.public_url.clone(),
         callback_key,
         other_callback_keys,
         default_time_zone: config.default_time_zone.clone(),

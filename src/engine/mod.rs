@@ -104,6 +104,8 @@ pub struct Limits {
     pub lease: Duration,
     /// Where targets reach this API, without a trailing slash.
     pub public_url: String,
+    /// Where people reach it, if the operator has said so; without a trailing slash.
+    pub people_url: Option<String>,
     /// Signs the tokens in callback URLs.
     pub callback_key: Vec<u8>,
     /// What signed them before `AXLE_SECRET_KEY` changed, and still does elsewhere.

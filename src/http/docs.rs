@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use super::Reply;
 use super::problem::{KINDS, Kind, Problem};
+use super::{Reply, invitation};
 use crate::domain::schedule::zone::TZDATA_VERSION;
 
 /// Routes that are no operations.
@@ -26,6 +26,7 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
         .route("/", web::get().to(to_docs))
         .route("/docs", web::get().to(to_docs))
         .route("/robots.txt", web::get().to(robots))
+        .configure(invitation::routes)
         .service(
             // Without this the page would show the document to a validator on the internet.
             SwaggerUi::new("/docs/{_:.*}").config(
@@ -35,7 +36,15 @@ pub(super) fn routes(cfg: &mut web::ServiceConfig, document: &Arc<OpenApi>) {
 }
 
 /// Addresses that are no operations: each can be read, and nothing else.
-const PAGES: [&str; 5] = ["/", "/docs", "/openapi.json", "/problems/{code}", "/robots.txt"];
+const PAGES: [&str; 7] = [
+    "/",
+    "/docs",
+    "/openapi.json",
+    "/problems/{code}",
+    "/robots.txt",
+    invitation::PAGE,
+    invitation::SCRIPT,
+];
 
 /// The paths that are served and their methods, to tell "no such method" from "nothing here".
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use super::extract::{Body, Caller, Stranger};
 use super::openapi::{BodyRefusals, Conflict, LoginRefusals, Missing, Refusals};
 use super::problem::Problem;
 use super::teams::slug;
-use super::{Reply, kept, reply};
+use super::{Reply, invitation, kept, reply};
 use crate::domain::id::UserId;
 use crate::engine::invitations::{self, Invited};
 use crate::engine::once::{Answer, Kept};
-use crate::engine::{Error, members};
+use crate::engine::{Ctx, Error, members};
 use crate::wire::login::{AcceptRequest, AcceptView, read_accept};
 use crate::wire::team::{
     InvitationRequest, InvitationView, MemberList, MemberRequest, MemberView, read_invitation,
@@ -98,8 +98,9 @@ pub(super) async fn remove_member(caller: Caller, path: web::Path<(String, Strin
 
 /// Invite somebody
 ///
-/// The answer is the only place where `token` stands; whoever has it can accept, once, within a
-/// week. A repeat under the same `Idempotency-Key` gets the first answer without it.
+/// The answer is the only place where `token` stands, and the link that holds it; whoever has it can
+/// accept, once, within a week. A repeat under the same `Idempotency-Key` gets the first answer without
+/// either.
 #[utoipa::path(
     operation_id = "invite", tag = "teams", request_body = InvitationRequest,
     params(
@@ -118,7 +119,7 @@ pub(super) async fn invite(caller: Caller, team: web::Path<String>, body: Body) 
     let key = caller.key(body.bytes())?;
     let new = (&team, &email, role);
     let answer = invitations::create(&caller.ctx, &caller.who, key.as_ref(), new, hide).await?;
-    Ok(show_once(answer))
+    Ok(show_once(&caller.ctx, answer))
 }
 
 /// Accept an invitation
@@ -155,11 +156,13 @@ fn hide(invited: &Invited) -> Kept {
 }
 
 /// The first answer, which does.
-fn show_once(answer: Answer<Invited>) -> HttpResponse {
+fn show_once(ctx: &Ctx, answer: Answer<Invited>) -> HttpResponse {
     reply(match answer {
         Answer::Fresh(invited, _) => {
-            let token = Some(invited.token.expose().to_owned());
-            let view = InvitationView { token, ..InvitationView::from(&invited.invitation) };
+            let token = invited.token.expose();
+            let url = ctx.limits.people_url.as_ref().map(|base| invitation::link(base, token));
+            let view = InvitationView::from(&invited.invitation);
+            let view = InvitationView { token: Some(token.to_owned()), url, ..view };
             Answer::Fresh(invited, kept(201, None, &view))
         }
         replayed @ Answer::Replayed(_) => replayed,

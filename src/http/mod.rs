@@ -14,6 +14,7 @@ pub mod fires;
 mod forbidden;
 mod headers;
 pub mod health;
+mod invitation;
 pub mod jobs;
 pub mod keys;
 mod list;

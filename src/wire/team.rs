@@ -217,6 +217,11 @@ pub struct InvitationView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "axi_…")]
     pub token: Option<String>,
+    /// A link to a page that accepts with it, if the server has a public URL: likewise. What stands behind
+    /// its `#` is sent to no server when it is opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "https://jobs.example.com/invitation#axi_…")]
+    pub url: Option<String>,
 }
 
 impl From<&Invitation> for InvitationView {
@@ -227,6 +232,7 @@ impl From<&Invitation> for InvitationView {
             role: invitation.role.as_str().to_owned(),
             expires_at: instant(invitation.expires_at),
             token: None,
+            url: None,
         }
     }
 }

@@ -31,6 +31,8 @@ mod guard;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+mod invitation_links;
+#[cfg(test)]
 mod invoke;
 #[cfg(test)]
 mod migrate;

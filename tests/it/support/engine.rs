@@ -84,6 +84,7 @@ impl Engine {
             idempotency_ttl: Duration::from_hours(24),
             lease: LEASE,
             public_url: "http://127.0.0.1:1".to_owned(),
+            people_url: None,
             callback_key: store::clock::key(&db.store).await.unwrap(),
             other_callback_keys: Vec::new(),
             default_time_zone: "UTC".to_owned(),

@@ -236,7 +236,8 @@ impl Api {
         reply.unwrap_or_else(|| panic!("{path} is answered"))
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    /// A request with the token, to be changed and sent.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         client().request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 }

@@ -64,6 +64,8 @@ async fn every_page_has_them_too() {
         ("/problems/not-found", 200),
         ("/problems/nothing", 404),
         ("/robots.txt", 200),
+        ("/invitation", 200),
+        ("/invitation.js", 200),
         ("/nothing", 404),
     ] {
         let answer = page(&api, path).await;

@@ -91,7 +91,7 @@ impl Statements {
             anyhow::Ok(statement)
         };
         Ok(Self {
-            claim: prepare(include_str!("../store/live/claim.sql"), 6).await?,
+            claim: prepare(include_str!("../store/live/claim.sql"), 8).await?,
             lock: prepare(include_str!("../store/live/lock.sql"), 2).await?,
             finish: prepare(include_str!("../store/live/finish.sql"), 3).await?,
             done: prepare(include_str!("../store/done/insert.sql"), 9).await?,
@@ -107,7 +107,10 @@ impl Statements {
     ) -> anyhow::Result<Vec<Row>> {
         let lease_until = now + TimeDelta::minutes(1);
         let team = Some("bench");
-        let params: &[&(dyn ToSql + Sync)] = &[&shard, &now, &ROWS, &lease_until, &"limit", &team];
+        // No team has a ceiling.
+        let (teams, rooms) = (Vec::<&str>::new(), Vec::<i64>::new());
+        let params: &[&(dyn ToSql + Sync)] =
+            &[&shard, &now, &ROWS, &lease_until, &"limit", &team, &teams, &rooms];
         Ok(client.query(&self.claim, params).await?)
     }
 

@@ -17,7 +17,7 @@ use crate::wire::schedule::request::{ScheduleJobRequest, ScheduleRequest, SpecRe
 
 /// The first slot comes after this time and so much more for each schedule, so that every one is there
 /// before.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST: Duration = Duration::from_secs(2);
 const FIRST_EACH: Duration = Duration::from_millis(3);
 /// And the last so much later, where each has an instant of its own.
 const SPREAD: Duration = Duration::from_secs(3);

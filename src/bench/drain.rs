@@ -103,9 +103,16 @@ async fn running(client: &Client) -> anyhow::Result<bool> {
     Ok(client.query_one(include_str!("running.sql"), &[]).await?.try_get(0)?)
 }
 
-/// Fails unless only those jobs are unfinished that are to stay.
+/// Fails unless only those jobs are unfinished that are to stay, once the last settles are written.
 pub(super) async fn check_empty(stage: &Stage) -> anyhow::Result<()> {
     database::with(&stage.database, async |client| {
+        let settled = async {
+            while running(client).await? {
+                sleep(ASK_EVERY).await;
+            }
+            anyhow::Ok(())
+        };
+        timeout(PATIENCE, settled).await.context("the last runs do not end")??;
         let left: i64 = client.query_one(include_str!("unfinished.sql"), &[]).await?.try_get(0)?;
         ensure!(left == stage.standing, "{left} jobs are unfinished, not {}", stage.standing);
         Ok(())

@@ -226,10 +226,12 @@ impl Session {
     }
 
     fn beginning(&self, bounds: Bounds) -> Bounds {
+        if !self.begins.swap(false, Ordering::Relaxed) {
+            return bounds;
+        }
         match bounds {
-            Bounds::Inside if self.begins.swap(false, Ordering::Relaxed) => Bounds::Begin,
-            Bounds::Commit if self.begins.swap(false, Ordering::Relaxed) => Bounds::Whole,
-            bounds => bounds,
+            Bounds::Begin | Bounds::Inside => Bounds::Begin,
+            Bounds::Commit | Bounds::Whole => Bounds::Whole,
         }
     }
 

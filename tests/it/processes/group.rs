@@ -26,8 +26,8 @@ struct Wire {
 
 #[derive(Default)]
 struct Cut {
-    is_armed: AtomicBool,
-    is_cut: AtomicBool,
+    armed: AtomicBool,
+    silent: AtomicBool,
     done: Notify,
 }
 
@@ -54,11 +54,11 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, cut: Arc<Cut>, is
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let bytes = &buffer[..count];
         let commits = || bytes.windows(7).any(|window| window == b"COMMIT\0");
-        if is_asking && cut.is_armed.load(Ordering::SeqCst) && commits() {
-            cut.is_cut.store(true, Ordering::SeqCst);
+        if is_asking && cut.armed.load(Ordering::SeqCst) && commits() {
+            cut.silent.store(true, Ordering::SeqCst);
             cut.done.notify_one();
         }
-        if is_asking || !cut.is_cut.load(Ordering::SeqCst) {
+        if is_asking || !cut.silent.load(Ordering::SeqCst) {
             to.write_all(bytes).await.unwrap();
         }
     }
@@ -89,7 +89,7 @@ async fn b109_a_kill_between_commit_and_answer_leaves_one_job_which_the_repeat_f
         let request = request.header("idempotency-key", "\"order-17\"");
         request.bearer_auth(token("acme")).json(&asked).send()
     };
-    wire.cut.is_armed.store(true, Ordering::SeqCst);
+    wire.cut.armed.store(true, Ordering::SeqCst);
     let unanswered = ask(&server);
     let dying = async {
         wire.cut.done.notified().await;

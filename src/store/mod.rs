@@ -229,7 +229,7 @@ impl Session {
         match bounds {
             Bounds::Inside if self.begins.swap(false, Ordering::Relaxed) => Bounds::Begin,
             Bounds::Commit if self.begins.swap(false, Ordering::Relaxed) => Bounds::Whole,
-            bounds => bounds,
+            Bounds::Begin | Bounds::Commit | Bounds::Whole | Bounds::Inside => bounds,
         }
     }
 

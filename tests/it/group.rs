@@ -94,7 +94,7 @@ async fn a_row_that_the_database_refuses_fails_none_of_its_neighbours() {
     for (number, answer) in join_all(made).await.into_iter().enumerate() {
         match answer {
             Err(Error::Broken(text)) if number % 10 == 7 => {
-                assert!(text.contains("22021"), "{text}")
+                assert!(text.contains("22021"), "{text}");
             }
             answer => drop(new_id(answer)),
         }

@@ -27,7 +27,7 @@ struct Wire {
 #[derive(Default)]
 struct Cut {
     is_armed: AtomicBool,
-    is_cut: AtomicBool,
+    has_happened: AtomicBool,
     done: Notify,
 }
 
@@ -55,10 +55,10 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, cut: Arc<Cut>, is
         let bytes = &buffer[..count];
         let commits = || bytes.windows(7).any(|window| window == b"COMMIT\0");
         if is_asking && cut.is_armed.load(Ordering::SeqCst) && commits() {
-            cut.is_cut.store(true, Ordering::SeqCst);
+            cut.has_happened.store(true, Ordering::SeqCst);
             cut.done.notify_one();
         }
-        if is_asking || !cut.is_cut.load(Ordering::SeqCst) {
+        if is_asking || !cut.has_happened.load(Ordering::SeqCst) {
             to.write_all(bytes).await.unwrap();
         }
     }

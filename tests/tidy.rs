@@ -53,6 +53,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/store/queues/", "shard:", "a small reference table, keyed by team and name"),
     ("src/store/audit/", "shard:", "a chain per team, written by people's acts"),
     ("src/store/keys/", "shard:", "a small reference table, keyed by the key"),
+    ("src/store/idempotency/patience.sql", "statement:", "the first step of `take_all`"),
+    ("src/store/idempotency/patience.sql", "shard:", "a setting of the transaction, of no table"),
     ("src/store/invitations/", "shard:", "a small reference table"),
     ("src/store/members/", "shard:", "a small reference table, keyed by team and person"),
     ("src/store/sessions/", "shard:", "a small reference table, keyed by the session"),

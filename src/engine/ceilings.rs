@@ -258,10 +258,11 @@ mod tests {
         for nth in 0..40 {
             known.note(&team(&format!("team-{nth:02}")), 0);
         }
-        let mut seen = BTreeSet::new();
-        for sizes in [16, 32, 40] {
-            seen.extend(known.take_full(Instant::now() + PERIOD));
-            assert_eq!(seen.len(), sizes);
+        let (mut seen, mut now) = (BTreeSet::new(), Instant::now());
+        for size in [16, 32, 40] {
+            now += PERIOD;
+            seen.extend(known.take_full(now));
+            assert_eq!(seen.len(), size);
         }
     }
 

@@ -13,7 +13,9 @@ use crate::domain::hidden::Hidden;
 use crate::domain::quota::Quotas;
 use crate::engine::login::Signer;
 use crate::engine::secrets::{Keyring, Vault};
-use crate::engine::{Access, Clock, Ctx, Group, Guard, Limits, Wake, every::back_off, quota};
+use crate::engine::{
+    Access, Clock, Ctx, Group, Guard, Limits, Roster, Wake, every::back_off, quota,
+};
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -65,6 +67,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         guard: guard(config),
         vault: vault.map(Arc::new),
     };
+    let roster = Roster::default();
     Ok(Ctx {
         group: Group::new(store.clone()),
         store,
@@ -73,7 +76,8 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         shards: Arc::from(shards),
         limits: Arc::new(limits),
         access: Access::new(signer(config)),
-        quotas: quota::Desk::new(quotas(config)),
+        quotas: quota::Desk::new(roster.clone(), quotas(config)),
+        roster,
     })
 }
 

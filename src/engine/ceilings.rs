@@ -116,7 +116,7 @@ impl Ceilings {
     /// returns where those that are not any more
     /// have something due, in as many shards as they have room for runs.
     pub async fn look(&self, ctx: &Ctx, now: DateTime<Utc>) -> Result<Dues, Error> {
-        ctx.quotas.refresh(ctx).await?;
+        ctx.roster.refresh(&ctx.store).await?;
         let full = self.known().take_full(Instant::now());
         let mut dues = Dues::new();
         if full.is_empty() {

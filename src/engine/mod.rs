@@ -42,6 +42,7 @@ pub mod random;
 pub mod refusal;
 pub mod register;
 pub mod rewrap;
+pub mod roster;
 pub mod rounds;
 pub mod run_token;
 pub mod schedules;
@@ -70,6 +71,7 @@ pub use error::Error;
 pub use group::Group;
 pub use guard::Guard;
 pub use refusal::Refusal;
+pub use roster::Roster;
 pub use wake::Wake;
 
 /// What every use case needs; cheap to clone.
@@ -89,6 +91,8 @@ pub struct Ctx {
     pub access: Access,
     /// Where single registrations meet.
     pub group: Group,
+    /// What is known of the teams that somebody has described.
+    pub roster: Roster,
     /// What is known of how much of everything a team may have.
     pub quotas: quota::Desk,
 }

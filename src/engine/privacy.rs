@@ -8,7 +8,7 @@ use crate::domain::redact::Veil;
 
 /// Through what the caller sees payloads, callback results and answers.
 pub fn veil(ctx: &Ctx, who: &Principal) -> Veil {
-    let settings = ctx.access.settings(&who.team);
+    let settings = ctx.roster.settings(&who.team);
     let key = if settings.redact.is_empty() {
         [0; 32]
     } else {

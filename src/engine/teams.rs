@@ -133,7 +133,7 @@ pub async fn change(
         put(ctx, session, who, ("change", None), (&before, new)).await
     };
     let changed = whole(ctx, work).await?;
-    ctx.access.settle(team, &changed.settings);
+    ctx.roster.note_settings(team, &changed.settings);
     Ok(changed)
 }
 
@@ -176,7 +176,7 @@ pub async fn suspend(
     };
     let answer = once(ctx, key, now, work, render).await?;
     if let Answer::Fresh(..) = &answer {
-        ctx.access.suspend(team, reason);
+        ctx.roster.note_suspended(team, reason);
         if reason.is_none() {
             // Should this be interrupted, the sweep goes on with it.
             suspension::give_back(ctx, team, now).await?;

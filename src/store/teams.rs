@@ -7,7 +7,6 @@ use tokio_postgres::types::Json;
 use super::live::read_team;
 use super::{Error, Session, Store, sql};
 use crate::domain::principal::Team;
-use crate::domain::quota::Quotas;
 use crate::domain::team::{Settings, TeamRecord};
 
 /// Describes a team for the first time; none if that was done before.
@@ -57,25 +56,16 @@ pub async fn put(
     read(&row.ok_or_else(|| Error::corrupt("team"))?)
 }
 
-/// The teams that are suspended, and why.
-pub async fn suspended(store: &Store) -> Result<Vec<(Team, String)>, Error> {
-    let rows = store.query(sql!("teams/suspended"), &[]).await?;
-    let why = |row: &Row| row.try_get::<_, Option<String>>("suspend_reason");
-    rows.iter().map(|row| Ok((read_team(row)?, why(row)?.unwrap_or_default()))).collect()
-}
-
-/// The limits of the teams that have any of their own.
-pub async fn quotas(store: &Store) -> Result<Vec<(Team, Quotas)>, Error> {
-    let rows = store.query(sql!("teams/quotas"), &[]).await?;
-    let own = |row: &Row| row.try_get("quotas").map(|Json(own)| own);
-    rows.iter().map(|row| Ok((read_team(row)?, own(row)?))).collect()
-}
-
-/// The teams that have settled what every request may need, and what they have settled.
-pub async fn settled(store: &Store) -> Result<Vec<(Team, Settings)>, Error> {
-    let rows = store.query(sql!("teams/settled"), &[]).await?;
+/// The teams that are suspended, and why, or have settled anything, and what.
+pub async fn described(store: &Store) -> Result<Vec<(Team, Option<String>, Settings)>, Error> {
+    let rows = store.query(sql!("teams/described"), &[]).await?;
+    let why = |row: &Row| {
+        let reason: Option<String> = row.try_get("suspend_reason")?;
+        let is_suspended: bool = row.try_get("is_suspended")?;
+        Ok::<_, Error>(is_suspended.then(|| reason.unwrap_or_default()))
+    };
     let settings = |row: &Row| row.try_get("settings").map(|Json(settings)| settings);
-    rows.iter().map(|row| Ok((read_team(row)?, settings(row)?))).collect()
+    rows.iter().map(|row| Ok((read_team(row)?, why(row)?, settings(row)?))).collect()
 }
 
 fn read(row: &Row) -> Result<TeamRecord, Error> {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axle::domain::principal::{Role, Team};
+use axle::domain::quota::Quotas;
 use axle::engine::every::every;
-use axle::engine::{Ctx, Wake, clock, jobs, quota};
+use axle::engine::{Ctx, Roster, Wake, clock, jobs, quota};
 use axle::store::idempotency::Kept;
 use axle::store::live;
 use tokio_util::task::TaskTracker;
@@ -31,8 +32,9 @@ async fn enqueue(engine: &Engine, team: &str, url: &str) {
 fn pull(engine: &Engine, pullers: usize) {
     let tasks = TaskTracker::new();
     for nth in 0..pullers {
-        let (wake, quotas) = (Wake::default(), quota::Desk::default());
-        let ctx = Ctx { wake, quotas, ..engine.ctx.clone() };
+        let (wake, roster) = (Wake::default(), Roster::default());
+        let quotas = quota::Desk::new(roster.clone(), Quotas::default());
+        let ctx = Ctx { wake, roster, quotas, ..engine.ctx.clone() };
         let puller = engine.puller_on(ctx.clone(), &format!("p{nth}"), 50);
         let stop = engine.stop.clone();
         tasks.spawn(async move {

@@ -4,8 +4,6 @@
 
 mod revoked;
 mod ring;
-mod settings;
-mod suspended;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +17,9 @@ use super::login::session::Ended;
 use super::{Ctx, Error, Refusal};
 use crate::domain::key::{KEY_PREFIX, KeyId};
 use crate::domain::principal::{Act, Principal, Team};
-use crate::domain::team::Settings;
 use crate::store::{invitations, sessions, tries};
 use revoked::Revoked;
 use ring::Ring;
-use suspended::Suspended;
 
 pub use revoked::PERIOD;
 
@@ -35,8 +31,6 @@ pub struct Access(Arc<Kept>);
 struct Kept {
     keys: Ring,
     revoked: Revoked,
-    suspended: Suspended,
-    settings: settings::Known,
     turns: Turns,
     signer: Option<Signer>,
 }
@@ -63,9 +57,7 @@ impl Access {
     /// called as often as it asks to be. The processes that serve the API do so, and once before
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
-        self.0.suspended.refresh(ctx).await?;
-        self.0.settings.refresh(ctx).await?;
-        ctx.quotas.refresh(ctx).await?;
+        ctx.roster.refresh(&ctx.store).await?;
         if self.0.revoked.refresh(ctx).await? {
             let (now, store) = (ctx.clock.now(), &ctx.store);
             invitations::prune(store, now, PRUNED).await?;
@@ -85,11 +77,6 @@ impl Access {
         &self.0.turns
     }
 
-    /// Notes that a team is suspended, or is not, in this process.
-    pub(super) fn suspend(&self, team: &Team, why: Option<&str>) {
-        self.0.suspended.note(team, why);
-    }
-
     /// Refuses the access tokens of sessions that are over.
     pub(super) fn refuse_all(&self, ended: &[Ended]) {
         for (team, claim) in ended {
@@ -100,16 +87,6 @@ impl Access {
     /// Refuses a token of a team from now on, in this process.
     pub(super) fn refuse(&self, team: &Team, jti: &str) {
         self.0.revoked.add(team, jti);
-    }
-
-    /// What a team has settled for its payloads and times, as it was at most a second ago.
-    pub(super) fn settings(&self, team: &Team) -> Arc<Settings> {
-        self.0.settings.of(team)
-    }
-
-    /// Notes what a team has settled, in this process.
-    pub(super) fn settle(&self, team: &Team, settings: &Settings) {
-        self.0.settings.note(team, settings);
     }
 
     /// Asks the database for a key at its next use.
@@ -140,7 +117,7 @@ pub async fn authenticate(
     };
     let who = in_team(who, wanted)?;
     let may_look = intent == Intent::Look && who.may(Act::Own);
-    match ctx.access.0.suspended.why(&who.team) {
+    match ctx.roster.why_suspended(&who.team) {
         Some(why) if !may_look && !who.installation_admin => {
             Err(Refusal::TeamSuspended(why).into())
         }

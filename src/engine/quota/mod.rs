@@ -6,27 +6,23 @@
 //! added. Nothing here is the truth: that is in the database, and a process that forgets all of this
 //! loses nothing.
 
-mod limits;
 mod rate;
 mod show;
 mod stock;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Ctx, Error, Refusal};
+use super::{Ctx, Error, Refusal, Roster};
 use crate::domain::principal::Team;
 use crate::domain::quota::{Quota, Quotas};
 use crate::domain::rate::Standing;
 use crate::store::{Session, quotas};
 use crate::telemetry::metrics as names;
-use limits::Known;
 use rate::Buckets;
 use stock::Stocks;
 
-pub use limits::PERIOD;
 pub use show::{Shown, Use, look, set};
 pub use stock::{Room, admit};
 
@@ -36,27 +32,21 @@ pub struct Desk(Arc<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    known: Known,
+    roster: Roster,
+    defaults: Quotas,
     buckets: Buckets,
     stocks: Stocks,
 }
 
 impl Desk {
-    /// Nothing is known yet; teams without limits of their own have `defaults`.
-    pub fn new(defaults: Quotas) -> Self {
-        Self(Arc::new(Kept { known: Known::new(defaults), ..Kept::default() }))
-    }
-
-    /// Reads the limits that teams have of their own, if the last time is long enough ago; returns
-    /// when to do so again.
-    pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
-        self.0.known.refresh(ctx).await?;
-        Ok(PERIOD)
+    /// Teams without limits of their own, by the `roster`, have `defaults`.
+    pub fn new(roster: Roster, defaults: Quotas) -> Self {
+        Self(Arc::new(Kept { roster, defaults, ..Kept::default() }))
     }
 
     /// The limits of a team, its own or the installation's.
     pub fn limits(&self, team: &Team) -> Quotas {
-        self.0.known.of(team)
+        self.0.roster.settings(team).quotas.or(&self.0.defaults)
     }
 
     /// Lets one write of a team through, or refuses it.

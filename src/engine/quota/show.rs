@@ -69,14 +69,14 @@ pub async fn set(
         put(ctx, session, who, ("set-quotas", None), (&before, new)).await
     };
     let stands = whole(ctx, work).await?;
-    ctx.quotas.0.known.note(team, stands.settings.quotas);
+    ctx.roster.note_settings(team, &stands.settings);
     ctx.quotas.0.buckets.forget(team);
     show(ctx, stands).await
 }
 
 async fn show(ctx: &Ctx, team: TeamRecord) -> Result<Shown, Error> {
     let (slug, own) = (&team.team, team.settings.quotas);
-    let limits = own.or(ctx.quotas.0.known.defaults());
+    let limits = own.or(&ctx.quotas.0.defaults);
     let stocks = ctx.quotas.0.stocks.used(ctx, slug, &limits).await;
     let mut uses = Vec::with_capacity(Quota::ALL.len());
     for quota in Quota::ALL {

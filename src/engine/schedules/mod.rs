@@ -113,7 +113,7 @@ pub async fn get(ctx: &Ctx, who: &Principal, ident: &Ident) -> Result<Schedule, 
 /// The zone of a schedule of the caller's team that names none: the team's own default, or the
 /// installation's.
 pub fn default_time_zone(ctx: &Ctx, who: &Principal) -> String {
-    let settings = ctx.access.settings(&who.team);
+    let settings = ctx.roster.settings(&who.team);
     let own = settings.default_time_zone.as_ref();
     own.unwrap_or(&ctx.limits.default_time_zone).clone()
 }

@@ -23,7 +23,7 @@ async fn limit(api: &Api, limits: Value) -> Reply {
 /// Another process on the same database, which knows the limits.
 async fn another(api: &Api) -> Api {
     let other = Api::on(api.engine.db.url.clone(), Setup::default()).await;
-    other.engine.quotas.refresh(&other.engine.ctx).await.unwrap();
+    other.engine.roster.refresh(&other.engine.store).await.unwrap();
     other
 }
 

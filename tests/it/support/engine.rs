@@ -10,6 +10,7 @@ use axle::domain::hidden::Hidden;
 use axle::domain::id::{JobId, RunId, Shard};
 use axle::domain::job::{Completion, Due, Job, NewJob, OnDuplicate, Spec, Target};
 use axle::domain::principal::{Kind, Principal, Role, Subject, Team, Via};
+use axle::domain::quota::Quotas;
 use axle::domain::retry::RetryPolicy;
 use axle::domain::scope::Scope;
 use axle::domain::state::State;
@@ -23,7 +24,7 @@ use axle::engine::register::{Registered, register};
 use axle::engine::secrets::{Keyring, Vault};
 use axle::engine::settle::{self, News, Report, Settled};
 use axle::engine::{
-    Access, Clock, Ctx, Group, Guard, Limits, Wake, clock, jobs, journal, quota, sweep,
+    Access, Clock, Ctx, Group, Guard, Limits, Roster, Wake, clock, jobs, journal, quota, sweep,
 };
 use axle::store::idempotency::Kept;
 use axle::store::live::{self, Claimed};
@@ -92,6 +93,7 @@ impl Engine {
             guard: Guard::new(Egress { allow_private: true, ..Egress::default() }, None),
             vault: vault(&db.store, secret_keys).await.map(Arc::new),
         };
+        let roster = Roster::default();
         let ctx = Ctx {
             store: db.store.clone(),
             clock: Clock::manual(START),
@@ -100,7 +102,8 @@ impl Engine {
             limits: Arc::new(limits),
             access: Access::new(Some(signer())),
             group: Group::new(db.store.clone()),
-            quotas: quota::Desk::default(),
+            quotas: quota::Desk::new(roster.clone(), Quotas::default()),
+            roster,
         };
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         Self { db, ctx, who: principal("acme", Role::Admin), stop, tasks }

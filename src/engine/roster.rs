@@ -1,0 +1,77 @@
+//! What a process knows of the teams that somebody has described: whether they are suspended, and what
+//! they have settled. All of them in memory, read again every second by one statement, so that no
+//! request and no claim waits for the database to learn it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Error;
+use crate::domain::principal::Team;
+use crate::domain::team::Settings;
+use crate::store::{Store, teams};
+
+/// How often they are read.
+const PERIOD: Duration = Duration::from_millis(900);
+
+/// The teams; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Roster(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
+    suspended: HashMap<Team, String>,
+    settings: HashMap<Team, Arc<Settings>>,
+    defaults: Arc<Settings>,
+    read_at: Option<Instant>,
+}
+
+impl Roster {
+    /// Why the team is suspended, if it is.
+    pub fn why_suspended(&self, team: &Team) -> Option<String> {
+        self.read(|known| known.suspended.get(team).cloned())
+    }
+
+    /// What the team has settled; the defaults if nothing is known of it.
+    pub fn settings(&self, team: &Team) -> Arc<Settings> {
+        self.read(|known| Arc::clone(known.settings.get(team).unwrap_or(&known.defaults)))
+    }
+
+    /// Reads them, if the last time is long enough ago.
+    pub async fn refresh(&self, store: &Store) -> Result<(), Error> {
+        if self.read(|known| known.read_at).is_some_and(|at| at.elapsed() < PERIOD) {
+            return Ok(());
+        }
+        let mut new = Known { read_at: Some(Instant::now()), ..Known::default() };
+        for (team, why, settings) in teams::described(store).await? {
+            new.suspended.extend(why.map(|why| (team.clone(), why)));
+            new.settings.insert(team, Arc::new(settings));
+        }
+        *self.write() = new;
+        Ok(())
+    }
+
+    /// Notes that this process has suspended the team, or has let it go on.
+    pub(super) fn note_suspended(&self, team: &Team, why: Option<&str>) {
+        let mut known = self.write();
+        match why {
+            Some(why) => known.suspended.insert(team.clone(), why.to_owned()),
+            None => known.suspended.remove(team),
+        };
+    }
+
+    /// Notes what the team has settled through this process.
+    pub(super) fn note_settings(&self, team: &Team, settings: &Settings) {
+        self.write().settings.insert(team.clone(), Arc::new(settings.clone()));
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
+        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

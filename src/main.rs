@@ -4,10 +4,6 @@ use std::process::ExitCode;
 
 use axle::{app, cli};
 
-/// Requests and rows are thousands of small pieces of memory a second.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let (command, flags) = cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -27,7 +27,7 @@ use crate::store::{self, Bounds, Session, Store};
 const MOST: usize = 500;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// Transactions at a time: one is being worked on while the other's answers go out.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 1;
 /// How long a transaction of many waits for a lock: whoever meets one that is held for longer waits
 /// for it alone.
 const PATIENCE: Duration = Duration::from_millis(100);

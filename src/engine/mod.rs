@@ -33,6 +33,7 @@ pub mod moves;
 pub mod newcomer;
 pub mod once;
 mod outgoing;
+pub mod pace;
 pub mod place;
 pub mod privacy;
 pub mod puller;

@@ -1,6 +1,7 @@
 //! A puller: claims due jobs, has each called, and settles what came of it.
 //!
-//! It asks for no more jobs than it has permits to call at once. What it has claimed it renews
+//! It asks for no more jobs than it has permits to call at once, and than have become free within a
+//! few milliseconds lately. What it has claimed it renews
 //! until it is settled; when it stops it gives back what was not sent and waits for the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::breaker::{Call, Ceiling, Targets};
 use super::ceilings::Ceilings;
 use super::invoke::{Invoker, invoke};
+use super::pace::Pace;
 use super::rounds::Rounds;
 use super::settle::{self, BATCH, News};
 use super::targets::Teller;
@@ -39,6 +41,7 @@ pub struct Puller {
     next_look: Mutex<Instant>,
     rivalry: Mutex<Rivalry>,
     ceilings: Arc<Ceilings>,
+    ended: Pace,
     /// Runs that are claimed and not yet settled: their leases are renewed.
     held: Arc<Mutex<BTreeSet<RunId>>>,
     news: mpsc::Sender<News>,
@@ -77,7 +80,7 @@ const LINGER: Duration = Duration::from_millis(2);
 /// How often a stopping puller looks whether it is done.
 const DRAIN_PERIOD: Duration = Duration::from_millis(10);
 /// Settles that are written at the same time, each of another shard.
-const SETTLERS: usize = 4;
+const SETTLERS: usize = 2;
 
 impl Puller {
     /// A puller, and the task that writes its settles, which ends when the puller is dropped.
@@ -105,6 +108,7 @@ impl Puller {
             next_look: Mutex::new(Instant::now()),
             rivalry: Mutex::default(),
             ceilings,
+            ended: Pace::default(),
             held,
             news,
             tasks: tasks.clone(),
@@ -123,10 +127,11 @@ impl Puller {
             let now = self.ctx.clock.now();
             let freed = self.ceilings.look(&self.ctx, now).await?;
             self.rounds().merge(freed);
-            let free = self.permits.available_permits().min(BATCH);
+            let free = self.permits.available_permits();
             if free == 0 {
                 return Ok(Duration::ZERO);
             }
+            let free = (free + self.ended.ahead()).min(BATCH);
             if self.rounds().earliest().is_none_or(|due_at| due_at > now) {
                 *self.rivalry() = Rivalry::default();
                 return Ok(self.pause(now));
@@ -298,6 +303,7 @@ impl Puller {
         metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").decrement(1.0);
         self.tell(news).await;
         drop(permit);
+        self.ended.count();
     }
 
     async fn tell(&self, news: News) {

@@ -26,7 +26,8 @@
 //!
 //! # How a job flows
 //!
-//! `http` reads it → `engine::register` puts it into `jobs` and `live` → `engine::puller` claims it
+//! `http` reads it → `engine::group` commits it with those that come at the same time (a batch goes
+//! through `engine::register` alone) into `jobs` and `live` → `engine::puller` claims it
 //! (a row of `live`, durable before the call) → `engine::invoke` calls the target and turns whatever
 //! happens into news → `engine::settle` decides ([`domain::verdict`]) and moves the row: to
 //! `RETRY_WAIT`, or out of `live` into `done`, with one row of `runs`, in one transaction. A callback

@@ -217,4 +217,6 @@ fn start_access(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
 fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
     let (c, token, period) = (ctx.clone(), stop.token.clone(), config.sweep_interval);
     tasks.spawn(async move { every("sweep", token, never, || sweep::step(&c, period)).await });
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("tend", token, never, || sweep::tend(&c)).await });
 }

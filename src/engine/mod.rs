@@ -49,6 +49,7 @@ pub mod run_token;
 pub mod schedules;
 pub mod secrets;
 pub mod settle;
+mod settler;
 pub mod signers;
 pub mod signing;
 pub mod suspension;

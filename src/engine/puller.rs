@@ -19,9 +19,10 @@ use super::ceilings::Ceilings;
 use super::invoke::{Invoker, invoke};
 use super::pace::Pace;
 use super::rounds::Rounds;
-use super::settle::{self, BATCH, News};
+use super::settle::{BATCH, News};
+use super::settler::Settler;
 use super::targets::Teller;
-use super::{Ctx, Error, clock, every};
+use super::{Ctx, Error, clock};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::principal::Team;
 use crate::store::live::{self, Claimed};
@@ -75,12 +76,8 @@ const RIVALS_PAUSE: u32 = 4;
 /// When every permit was taken, how long to wait after one is free for more to become so: many
 /// small claims cost more than one larger.
 const GATHER: Duration = Duration::from_millis(2);
-/// How long the first of a batch of news waits for others.
-const LINGER: Duration = Duration::from_millis(2);
 /// How often a stopping puller looks whether it is done.
 const DRAIN_PERIOD: Duration = Duration::from_millis(10);
-/// Settles that are written at the same time, each of another shard.
-const SETTLERS: usize = 2;
 
 impl Puller {
     /// A puller, and the task that writes its settles, which ends when the puller is dropped.
@@ -93,8 +90,7 @@ impl Puller {
         let (news, inbox) = mpsc::channel(BATCH * 2);
         let held = Arc::new(Mutex::new(BTreeSet::new()));
         let ceilings = Arc::new(Ceilings::default());
-        let settler =
-            Settler { ctx: ctx.clone(), held: Arc::clone(&held), ceilings: Arc::clone(&ceilings) };
+        let settler = Settler::new(ctx.clone(), Arc::clone(&held), Arc::clone(&ceilings));
         tasks.spawn(settler.run(inbox));
         metrics::gauge!(names::INFLIGHT_RUNS_LIMIT, "target_kind" => "http")
             .set(f64::from(u32::try_from(concurrency).unwrap_or(u32::MAX)));
@@ -274,6 +270,15 @@ impl Puller {
         }
         for job in claimed {
             self.hold(job.run);
+            // First the permit: what waits for one takes nothing of its target's ceiling.
+            let permit = tokio::select! {
+                () = self.stop.cancelled() => {
+                    self.tell(News::HandedBack(job.run)).await;
+                    continue;
+                }
+                permit = Arc::clone(&self.permits).acquire_owned() => permit,
+            };
+            let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
             let target = (&job.team, job.spec.target.url.as_str());
             let call = match self.targets.ask(target, now) {
                 Ok(call) => call,
@@ -284,8 +289,6 @@ impl Puller {
             };
             let lag = clock::until(job.due_at, now).as_secs_f64();
             metrics::histogram!(names::SCHEDULE_LAG).record(lag);
-            let permit = Arc::clone(&self.permits).acquire_owned().await;
-            let permit = permit.or(Err(Error::Broken("the permits are gone".into())))?;
             metrics::gauge!(names::INFLIGHT_RUNS, "target_kind" => "http").increment(1.0);
             self.tasks.spawn(Arc::clone(self).run(job, permit, call));
         }
@@ -335,71 +338,5 @@ impl Puller {
 
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Writes news of runs in batches, so that no run costs a commit of its own.
-struct Settler {
-    ctx: Ctx,
-    held: Arc<Mutex<BTreeSet<RunId>>>,
-    ceilings: Arc<Ceilings>,
-}
-
-impl Settler {
-    /// Until every sender is gone.
-    async fn run(self, mut inbox: mpsc::Receiver<News>) {
-        let this = Arc::new(self);
-        let writers = TaskTracker::new();
-        let free = Arc::new(Semaphore::new(SETTLERS));
-        let mut batch = Vec::with_capacity(BATCH);
-        while let Some(first) = inbox.recv().await {
-            batch.push(first);
-            let linger = Instant::now() + LINGER;
-            while batch.len() < BATCH {
-                match tokio::time::timeout_at(linger, inbox.recv_many(&mut batch, BATCH)).await {
-                    Ok(0) | Err(_) => break,
-                    Ok(_) => {}
-                }
-            }
-            let mut by_shard: BTreeMap<Shard, Vec<News>> = BTreeMap::new();
-            for news in batch.drain(..) {
-                by_shard.entry(news.run().shard()).or_default().push(news);
-            }
-            for (shard, news) in by_shard {
-                // Bounded: what cannot be written fills the inbox, and then the permits.
-                let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
-                let this = Arc::clone(&this);
-                writers.spawn(async move {
-                    this.write(shard, &news).await;
-                    drop(permit);
-                });
-            }
-        }
-        writers.close();
-        writers.wait().await;
-    }
-
-    /// Until it is written: the database may be away for a while, and a fence makes a repeat
-    /// harmless (bug B078).
-    async fn write(&self, shard: Shard, news: &[News]) {
-        let started = Instant::now();
-        let mut errors = 0;
-        while let Err(error) = settle::write(&self.ctx, shard, news).await {
-            errors += 1;
-            tracing::warn!(%error, errors, count = news.len(), "a settle failed");
-            if matches!(error, Error::Broken(_)) && errors > 3 {
-                // Asking again cannot help; the sweep ends these runs when their leases have run out.
-                break;
-            }
-            sleep(every::back_off(errors)).await;
-        }
-        metrics::histogram!(names::SETTLE_DURATION).record(started.elapsed().as_secs_f64());
-        if self.ceilings.freed() {
-            self.ctx.wake.jobs().here.nudge();
-        }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        for item in news {
-            held.remove(&item.run());
-        }
     }
 }

@@ -1,5 +1,5 @@
 //! What a process knows of the teams that somebody has described: whether they are suspended, and what
-//! they have settled. All of them in memory, read again every second by one statement, so that no
+//! they have settled. All of them in memory, read again within a second by one statement, so that no
 //! request and no claim waits for the database to learn it.
 
 use std::collections::HashMap;
@@ -13,8 +13,9 @@ use crate::domain::principal::Team;
 use crate::domain::team::Settings;
 use crate::store::{Store, teams};
 
-/// How often they are read.
-const PERIOD: Duration = Duration::from_millis(900);
+/// They are not read more often. Shorter than the pause between two refreshes of an API, each of which
+/// reads them.
+const PERIOD: Duration = Duration::from_millis(700);
 
 /// The teams; cheap to clone.
 #[derive(Clone, Default)]

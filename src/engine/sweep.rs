@@ -20,6 +20,9 @@ use crate::store::live::{self, Live};
 use crate::store::{Session, events, idempotency, jobs, queues, schedules, sweep};
 use crate::telemetry::metrics as names;
 
+/// How often what may wait is looked after: an idle system asks its database little.
+const TENDED: Duration = Duration::from_secs(5);
+
 /// One step: ends what is overdue, in every shard that has something. A shard that fails, because of
 /// a row that cannot be read or a node that is down, keeps none of the others waiting (bug B077); the
 /// step then ends with its error.
@@ -37,14 +40,21 @@ pub async fn step(ctx: &Ctx, period: Duration) -> Result<Duration, Error> {
             }
         }
     }
-    queues(ctx, now).await?;
-    suspension::sweep(ctx, now).await?;
-    gauges(ctx, now).await?;
     match failed {
         Some(error) => Err(error),
         // A full batch means that there is more, and waiting would let it grow.
         None => Ok(if more { Duration::ZERO } else { period }),
     }
+}
+
+/// What may wait for some seconds: sets jobs aside whose queue is paused or whose team is suspended, and
+/// measures the backlog.
+pub async fn tend(ctx: &Ctx) -> Result<Duration, Error> {
+    let now = ctx.clock.now();
+    queues(ctx, now).await?;
+    suspension::sweep(ctx, now).await?;
+    gauges(ctx, now).await?;
+    Ok(TENDED)
 }
 
 /// Sweeps one shard; returns whether there is more than one batch.

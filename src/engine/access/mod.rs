@@ -53,7 +53,7 @@ impl Access {
         Self(Arc::new(Kept { signer, ..Kept::default() }))
     }
 
-    /// Reads what was revoked elsewhere since the last time, at most half a second ago if this is
+    /// Reads what was revoked elsewhere since the last time, at most 0.8 s ago if this is
     /// called as often as it asks to be. The processes that serve the API do so, and once before
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {

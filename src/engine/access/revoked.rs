@@ -1,5 +1,5 @@
 //! Tokens that are refused although they verify. All of them are in memory, so that a request costs a
-//! look into a map; one statement every half a second brings what is new.
+//! look into a map; one statement every 0.8 s brings what is new.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use crate::engine::{Ctx, Error};
 use crate::store::tokens::{self, Revocation};
 
 /// How often the database is asked for what is new.
-pub const PERIOD: Duration = Duration::from_millis(500);
+pub const PERIOD: Duration = Duration::from_millis(800);
 /// How long a revocation is kept after the token has ended by itself: clocks differ, and a token is
 /// taken for a minute longer than it says.
 const KEPT: TimeDelta = TimeDelta::minutes(5);

@@ -175,6 +175,7 @@ impl Engine {
     /// One sweep.
     pub async fn sweep(&self) {
         sweep::step(&self.ctx, Duration::from_secs(1)).await.unwrap();
+        sweep::tend(&self.ctx).await.unwrap();
     }
 
     /// A puller, with `concurrency` permits; it does nothing until its `step` is called.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::Error;
 use crate::domain::id::{JobId, Shard};
@@ -26,8 +27,12 @@ use crate::store::{self, Bounds, Session, Store};
 /// Registrations, and bytes of payload, in one transaction at most.
 const MOST: usize = 500;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// Transactions at a time: one is being worked on while the other's answers go out.
+/// Transactions at a time: fewer and larger ones cost less (docs/performance.md).
 const AT_ONCE: usize = 1;
+/// Somebody who has waited for so long does not wait for a transaction that hangs, such as one whose
+/// connection died without a word; so many at a time may do so.
+const STALLED: Duration = Duration::from_millis(250);
+const AT_MOST: usize = 4;
 /// How long a transaction of many waits for a lock: whoever meets one that is held for longer waits
 /// for it alone.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -102,15 +107,22 @@ impl Group {
     /// Commits it, together with whatever else is waiting. A caller that goes away meanwhile takes
     /// nothing back.
     pub async fn join(&self, joining: Joining) -> Result<Joined, Error> {
-        let (tell, told) = oneshot::channel();
-        self.put(Seat { joining, tell });
-        told.await.unwrap_or_else(|_gone| Err(Error::Busy("the registration was given up".into())))
+        let (tell, mut told) = oneshot::channel();
+        self.waiting().seats.push_back(Seat { joining, tell });
+        self.start_below(AT_ONCE);
+        loop {
+            match timeout(STALLED, &mut told).await {
+                Ok(Ok(answer)) => return answer,
+                Ok(Err(_gone)) => return Err(Error::Busy("the registration was given up".into())),
+                Err(_elapsed) => self.start_below(AT_MOST),
+            }
+        }
     }
 
-    fn put(&self, seat: Seat) {
+    /// Starts a transaction if somebody waits for one and fewer are under way.
+    fn start_below(&self, limit: usize) {
         let mut waiting = self.waiting();
-        waiting.seats.push_back(seat);
-        if waiting.under_way < AT_ONCE {
+        if !waiting.seats.is_empty() && waiting.under_way < limit {
             waiting.under_way += 1;
             drop(waiting);
             self.start();
@@ -157,15 +169,9 @@ impl Working {
 
 impl Drop for Working {
     fn drop(&mut self) {
-        let mut waiting = self.0.waiting();
-        waiting.under_way -= 1;
+        self.0.waiting().under_way -= 1;
         // Whoever came between the last look and this.
-        let is_wanted = !waiting.seats.is_empty() && waiting.under_way < AT_ONCE;
-        waiting.under_way += usize::from(is_wanted);
-        drop(waiting);
-        if is_wanted {
-            self.0.start();
-        }
+        self.0.start_below(AT_ONCE);
     }
 }
 

@@ -4,6 +4,7 @@ mod jwks;
 mod keys;
 mod mint;
 mod names;
+mod odd;
 
 use std::slice;
 

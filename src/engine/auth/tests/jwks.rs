@@ -181,7 +181,7 @@ async fn the_first_tokens_share_one_fetch() {
 #[tokio::test]
 async fn rotation_brings_the_new_key_in_and_takes_the_old_one_out() {
     let ((a, token_a), (b, token_b)) = (first(), second());
-    let issuer = Issuer::publishing(slice::from_ref(&a)).await;
+    let issuer = Issuer::publishing(std::slice::from_ref(&a)).await;
     let verifier = issuer.verifier(None);
     assert!(verifier.verify(&token_a, now()).await.is_ok());
     issuer.publish(&[a, b.clone()]);
@@ -220,7 +220,7 @@ async fn keys_are_kept_while_the_issuer_is_down() {
 async fn answers_that_cannot_be_used_leave_no_keys() {
     let (a, token) = first();
     let set = |keys: &[Value]| json!({ "keys": keys }).to_string();
-    let elsewhere = Issuer::publishing(slice::from_ref(&a)).await;
+    let elsewhere = Issuer::publishing(std::slice::from_ref(&a)).await;
     let redirect = format!(
         "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
         elsewhere.address
@@ -292,7 +292,7 @@ async fn unsound_keys_are_passed_over() {
     ];
     let issuer = Issuer::publishing(&[]).await;
     for key in &unsound {
-        issuer.publish(slice::from_ref(key));
+        issuer.publish(std::slice::from_ref(key));
         let error = issuer.verifier(None).verify(&token, now()).await;
         assert_eq!(error, Err(AuthError::KeysUnavailable), "{key}");
     }

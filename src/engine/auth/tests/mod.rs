@@ -6,8 +6,6 @@ mod mint;
 mod names;
 mod odd;
 
-use std::slice;
-
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -266,7 +264,7 @@ async fn time_is_checked_with_a_minute_of_leeway() {
         let cold = by_secret().verify(&token, after(*offset)).await;
         assert_eq!(cold.map(|_| ()), *expected, "{changes} at {offset}");
         // Now with the token known from an instant when it held, if there was one.
-        for instant in slice::from_ref(offset).iter().chain([&0, &-30]) {
+        for instant in std::slice::from_ref(offset).iter().chain([&0, &-30]) {
             drop(warm.verify(&token, after(*instant)).await);
         }
         let cached = warm.verify(&token, after(*offset)).await;

@@ -49,7 +49,7 @@ bench: setup ## measure a release build on this machine
 	$(CARGO) build --locked --release
 	$(TARGET)/release/axle bench
 
-bench-quick: setup ## show in less than a minute that the bench runs; its figures mean nothing
+bench-quick: setup ## show in about a minute that the bench runs; its figures mean nothing
 	$(CARGO) build --locked
 	$(TARGET)/debug/axle bench --quick
 
@@ -57,7 +57,7 @@ k6: $(TARGET)/k6/ready setup ## load a release build as callers do, SECONDS=60 f
 	$(CARGO) build --locked --release
 	SECONDS=$(SECONDS) $(TARGET)/release/axle bench -- k6/all $(abspath $(TARGET))/k6/bin/k6
 
-k6-quick: $(TARGET)/k6/ready setup ## the same in less than a minute, with a build that is not optimised
+k6-quick: $(TARGET)/k6/ready setup ## the same in about a minute, with a build that is not optimised
 	$(CARGO) build --locked
 	SECONDS=2 SLACK=10 $(TARGET)/debug/axle bench -- k6/all $(abspath $(TARGET))/k6/bin/k6
 

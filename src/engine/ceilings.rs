@@ -113,8 +113,8 @@ impl Ceilings {
     }
 
     /// Learns which teams have a ceiling, and looks at those that are full, each when it is time to;
-    /// returns where those that are not any more
-    /// have something due, in as many shards as they have room for runs.
+    /// returns where those that are not any more have something due, in as many shards as they have
+    /// room for runs.
     pub async fn look(&self, ctx: &Ctx, now: DateTime<Utc>) -> Result<Dues, Error> {
         ctx.roster.refresh(&ctx.store).await?;
         let full = self.known().take_full(Instant::now());

@@ -1,6 +1,6 @@
 -- register → PENDING or, for a schedule's job that waits for its turn, WAITING; for a batch of one
--- shard. A row whose unique key an unfinished job of the
--- team already has is left out and does not come back.
+-- shard. A row whose unique key an unfinished job of the team already has is left out and does not
+-- come back.
 INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, start_deadline, unique_key,
                   schedule_id, updated_at)
 SELECT s.shard, u.*

@@ -11,7 +11,7 @@ SECONDS ?= 60
 .PHONY: help dev test check deny fmt fuzz bench bench-quick k6 k6-quick openapi lint-deploy clean setup toolchain
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: setup ## start Axle with its own PostgreSQL, run one real job, keep serving
 	$(CARGO) build --locked

@@ -18,6 +18,7 @@
 //! | [`http`] | actix only: bytes ↔ engine types; one problem document for every error |
 //! | [`engine`] | the verbs, one function per use case; the only room where decisions have effects |
 //! | [`store`] | the only room that speaks SQL; one statement per file, named like its function |
+//! | [`hints`] | Redis, where there is one: wake-ups between processes; losing it costs milliseconds |
 //! | [`wire`] | the API's documents, read field by field and written plain |
 //! | [`domain`] | pure: ids, the state machine, retries, verdicts, the times of schedules; no async, no I/O, no clock |
 //! | [`config`] | the only reader of the environment |
@@ -71,6 +72,7 @@ pub mod config;
 pub mod dev;
 pub mod domain;
 pub mod engine;
+pub mod hints;
 pub mod http;
 pub mod store;
 pub mod telemetry;

@@ -14,6 +14,7 @@ use super::parts::store_settings;
 use super::stop::Stop;
 use crate::config::Config;
 use crate::engine::health::Probe;
+use crate::hints::Redis;
 use crate::http::health::{self, Health};
 use crate::telemetry::install_metrics;
 
@@ -24,6 +25,7 @@ const UPKEEP: Duration = Duration::from_secs(5);
 pub fn start(
     listener: TcpListener,
     config: &Config,
+    redis: Option<Redis>,
     (serving, stop): (&Arc<AtomicBool>, &Stop),
 ) -> anyhow::Result<(ServerHandle, JoinHandle<()>)> {
     let prometheus = install_metrics();
@@ -37,6 +39,7 @@ pub fn start(
                 probe: Probe::new(&settings)?,
                 serving,
                 draining,
+                redis,
                 metrics: Arc::new(move || render.render()),
             };
             let server = health::serve(listener, health)?;

@@ -16,6 +16,7 @@ use crate::engine::secrets::{Keyring, Vault};
 use crate::engine::{
     Access, Clock, Ctx, Group, Guard, Limits, Roster, Wake, every::back_off, quota,
 };
+use crate::hints::Redis;
 use crate::store::{self, Store, StoreSettings, migrate};
 
 /// How long a starting process waits for its database, which may be starting too.
@@ -29,6 +30,12 @@ pub fn store_settings(config: &Config, what: &str) -> StoreSettings {
         statement_timeout: config.statement_timeout,
         application_name: format!("axle {what}"),
     }
+}
+
+/// Redis, if one is set; nothing is connected to yet.
+pub fn redis(config: &Config) -> anyhow::Result<Option<Redis>> {
+    let url = config.redis_url.as_ref();
+    url.map(|url| Redis::new(url.expose()).context("redis_url cannot be used")).transpose()
 }
 
 /// The database alone, once it is there and has the schema we know.

@@ -23,8 +23,9 @@ use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
 use crate::engine::{Ctx, Error, random, sweep};
+use crate::hints::Redis;
 use crate::http::{self, Api, Auth, Extra};
-use crate::store::migrate;
+use crate::store::{self, migrate};
 use crate::telemetry::metrics as names;
 
 /// What is particular to one process.
@@ -56,7 +57,9 @@ pub fn bind(address: std::net::SocketAddr, what: &str) -> anyhow::Result<TcpList
 /// Runs until `stop`, then finishes what it has begun within the grace.
 pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Result<()> {
     let serving = Arc::new(AtomicBool::new(false));
-    let (admin, admin_thread) = admin::start(launch.admin, config, (&serving, stop))?;
+    let redis = parts::redis(config)?;
+    let (admin, admin_thread) =
+        admin::start(launch.admin, config, redis.clone(), (&serving, stop))?;
     let ctx = tokio::select! {
         ctx = parts::ctx(config, "server") => ctx?,
         // Told to stop while it still waits for its database: there is nothing to finish.
@@ -67,13 +70,13 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     let tasks = TaskTracker::new();
     upkeep(&ctx, &tasks, stop);
+    pass_hints(config, &ctx, redis, (&tasks, stop)).await?;
     let puller =
         if config.roles.puller { Some(start_puller(config, &ctx, &tasks, stop)?) } else { None };
     if config.roles.scheduler {
         start_firing(&ctx, &tasks, stop);
     }
     if config.roles.puller || config.roles.scheduler {
-        tasks.spawn(hint::listen(ctx.clone(), stop.token.clone()));
         start_sweep(config, &ctx, &tasks, stop);
     }
     let api = match launch.api {
@@ -125,7 +128,7 @@ pub async fn serve(config: &Config, launch: Launch, stop: &Stop) -> anyhow::Resu
     Ok(())
 }
 
-/// The clock, the pool, and the hints between processes.
+/// The clock and the pool.
 fn upkeep(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
     let (c, token) = (ctx.clone(), stop.token.clone());
     tasks.spawn(async move { every("clock", token, never, || sync_clock(&c)).await });
@@ -133,7 +136,29 @@ fn upkeep(ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
     tasks.spawn(async move {
         every("pool", token, never, || ready(Ok(tidy_pool(&c)))).await;
     });
-    tasks.spawn(hint::tell(ctx.clone(), stop.token.clone()));
+}
+
+/// Hints to other processes, and from them for whoever works by hints.
+async fn pass_hints(
+    config: &Config,
+    ctx: &Ctx,
+    redis: Option<Redis>,
+    (tasks, stop): (&TaskTracker, &Stop),
+) -> anyhow::Result<()> {
+    let listens = config.roles.puller || config.roles.scheduler;
+    let token = || stop.token.clone();
+    tasks.spawn(hint::tell(ctx.clone(), redis.clone(), token()));
+    if listens {
+        tasks.spawn(hint::listen(ctx.clone(), token()));
+    }
+    if let Some(redis) = redis {
+        let redis = redis.within(&store::clock::key(&ctx.store).await?);
+        tasks.spawn(hint::tell_sooner(ctx.clone(), redis.clone(), token()));
+        if listens {
+            tasks.spawn(hint::listen_sooner(ctx.clone(), redis, token()));
+        }
+    }
+    Ok(())
 }
 
 async fn sync_clock(ctx: &Ctx) -> Result<Duration, Error> {

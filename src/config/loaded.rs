@@ -136,8 +136,8 @@ fn shown(setting: &Setting, given: Option<&Given>) -> Shown {
 }
 
 fn masked(setting: &Setting, text: &str) -> String {
-    let url =
-        setting.key == "database_url" || matches!(setting.kind, Kind::Url(_)) && text.contains('@');
+    let url = ["database_url", "redis_url"].contains(&setting.key)
+        || matches!(setting.kind, Kind::Url(_)) && text.contains('@');
     match (url, setting.secret) {
         (true, _) => mask_url(text),
         (false, true) => MASK.to_owned(),

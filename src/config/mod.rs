@@ -51,6 +51,8 @@ pub struct Config {
     pub database_url: Secret,
     /// Connections this process keeps to PostgreSQL, at most.
     pub database_pool: usize,
+    /// Where Redis is, as a URL, if there is one.
+    pub redis_url: Option<Secret>,
     /// How long one statement may take before PostgreSQL cancels it.
     pub statement_timeout: Duration,
     /// Where the API listens.
@@ -135,6 +137,7 @@ impl Default for Config {
         Self {
             database_url: Secret::default(),
             database_pool: 16,
+            redis_url: None,
             statement_timeout: Duration::from_secs(5),
             listen: loopback(8080),
             admin_listen: loopback(9090),

@@ -17,6 +17,15 @@ pub(super) fn postgres_url(text: &str) -> Result<String, String> {
     Err("it does not begin with postgres:// and a place".to_owned())
 }
 
+/// TLS is not offered: what is sent is which shard has something due and when, and nothing else.
+pub(super) fn redis_url(text: &str) -> Result<String, String> {
+    match url::Url::parse(text) {
+        Ok(url) if url.scheme() == "redis" && url.has_host() => Ok(text.to_owned()),
+        Ok(url) if url.scheme() == "rediss" => Err("TLS is not offered".to_owned()),
+        Ok(_) | Err(_) => Err("it does not begin with redis:// and a place".to_owned()),
+    }
+}
+
 /// The zones are those that schedules know, so that a setting that is taken can be computed with.
 pub(super) fn time_zone(text: &str) -> Result<String, String> {
     match zone(text, "#") {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::kind::Kind;
-use super::read::{log_filter, postgres_url, public_key, secret_keys, time_zone};
+use super::read::{log_filter, postgres_url, public_key, redis_url, secret_keys, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
 use super::{edge, egress, jwt, quota};
 
@@ -59,6 +59,23 @@ pub(super) const SETTINGS: &[Setting] = &[
         secret: false,
         meaning: "Connections this process keeps to PostgreSQL, at most",
         kind: Kind::Count { least: 1, most: 1000, slot: |config| &mut config.database_pool },
+    },
+    Setting {
+        key: "redis_url",
+        env: "AXLE_REDIS_URL",
+        flag: None,
+        default: None,
+        secret: true,
+        meaning: "Where Redis is, if there is one: processes then wake one another sooner; without it, \
+                  or while it is away, nothing is lost but a millisecond",
+        kind: Kind::Own {
+            name: "URL",
+            form: "a URL such as `redis://user:password@host:6379/0`",
+            set: |config, text| {
+                config.redis_url = Some(redis_url(text)?.into());
+                Ok(())
+            },
+        },
     },
     Setting {
         key: "statement_timeout",

@@ -1,5 +1,7 @@
 //! Whether this process can do its work: its database answers and has the schema it knows.
 
+pub use crate::hints::Redis;
+
 use crate::store::{Error, Store, StoreSettings, migrate};
 
 /// A store of one connection, used by the checks alone.

@@ -34,8 +34,10 @@ struct Boxes {
 pub struct Pair {
     /// What this process reads.
     pub here: Mailbox,
-    /// What is passed on to other processes.
+    /// What PostgreSQL passes on to other processes.
     pub elsewhere: Mailbox,
+    /// What Redis passes on to them, where there is one.
+    pub sooner: Mailbox,
 }
 
 /// Hints that nobody has taken yet.
@@ -98,5 +100,6 @@ impl Pair {
     fn tell(&self, shard: Shard, at: DateTime<Utc>) {
         self.here.put(shard, at);
         self.elsewhere.put(shard, at);
+        self.sooner.put(shard, at);
     }
 }

@@ -1,6 +1,7 @@
 //! The admin listener: liveness, readiness and metrics, on a thread and a runtime of their own, so
 //! that a check never waits behind work (conventions 2.11). It speaks no TLS and asks for no token.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::headers;
-use crate::engine::health::{Probe, check_database};
+use crate::engine::health::{Probe, Redis, check_database};
 
 /// What the admin listener needs.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Health {
     pub serving: Arc<AtomicBool>,
     /// Set when the process has been told to stop.
     pub draining: Arc<AtomicBool>,
+    /// Redis, if one is set. Without it, work goes on.
+    pub redis: Option<Redis>,
     /// Renders the metrics.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
 }
@@ -81,7 +84,7 @@ async fn started(health: web::Data<Health>) -> HttpResponse {
 #[derive(Serialize)]
 struct Report {
     status: &'static str,
-    checks: std::collections::BTreeMap<&'static str, String>,
+    checks: BTreeMap<&'static str, String>,
 }
 
 async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse {
@@ -99,7 +102,12 @@ async fn ready(request: HttpRequest, health: web::Data<Health>) -> HttpResponse 
     };
     let is_ready = database == "ok" && process == "ok";
     let status = if is_ready { "ready" } else { "not ready" };
-    let checks = [("database", database), ("process", process.to_owned())].into();
+    let mut checks: BTreeMap<_, _> =
+        [("database", database), ("process", process.to_owned())].into();
+    if let Some(redis) = &health.redis {
+        let found = if redis.is_up() { "ok" } else { "away: hints come by PostgreSQL alone" };
+        checks.insert("redis", found.to_owned());
+    }
     let report = Report { status, checks };
     let mut answer = if is_ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     let accept = request.headers().get("accept").and_then(|value| value.to_str().ok());

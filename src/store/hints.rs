@@ -1,15 +1,10 @@
-//! Hints between processes, over NOTIFY. The payload is a list of `shard:microseconds`.
+//! Hints between processes, over NOTIFY.
 
 use std::future::poll_fn;
 
-use chrono::{DateTime, Utc};
 use tokio_postgres::AsyncMessage;
 
 use super::{Error, Store, sql};
-use crate::domain::id::Shard;
-
-/// PostgreSQL takes payloads of up to 7,999 bytes; a shard and its time take at most 22.
-const MOST: usize = 300;
 
 /// What a hint is about; each is a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,33 +16,30 @@ pub enum Topic {
 }
 
 impl Topic {
-    const fn channel(self) -> &'static str {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Jobs, Self::Slots];
+
+    /// The channel's name.
+    pub const fn channel(self) -> &'static str {
         match self {
             Self::Jobs => "axle_due",
             Self::Slots => "axle_slots",
         }
     }
+
+    /// The topic with this channel.
+    pub fn of(channel: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.channel() == channel)
+    }
 }
 
-/// Tells every listening process.
-pub async fn notify(
-    store: &Store,
-    topic: Topic,
-    dues: &std::collections::BTreeMap<Shard, DateTime<Utc>>,
-) -> Result<(), Error> {
-    let words: Vec<String> = dues
-        .iter()
-        .take(MOST)
-        .map(|(shard, due_at)| format!("{}:{}", shard.0, due_at.timestamp_micros()))
-        .collect();
-    store.query(sql!("hints/notify"), &[&topic.channel(), &words.join(",")]).await.map(drop)
+/// Tells every listening process; PostgreSQL takes texts of up to 7,999 bytes.
+pub async fn notify(store: &Store, topic: Topic, text: &str) -> Result<(), Error> {
+    store.query(sql!("hints/notify"), &[&topic.channel(), &text]).await.map(drop)
 }
 
 /// Hands every notification to `heard`, until the connection ends.
-pub async fn listen(
-    store: &Store,
-    mut heard: impl FnMut(Topic, Vec<(Shard, DateTime<Utc>)>),
-) -> Result<(), Error> {
+pub async fn listen(store: &Store, mut heard: impl FnMut(Topic, &str)) -> Result<(), Error> {
     let (client, mut connection) = store.dedicated().await?;
     // The connection is driven here; LISTEN is sent by its first poll.
     let listening = client.batch_execute(sql!("hints/listen").text);
@@ -61,10 +53,8 @@ pub async fn listen(
             }
             message = poll_fn(|cx| connection.poll_message(cx)) => match message {
                 Some(Ok(AsyncMessage::Notification(note))) => {
-                    let topics = [Topic::Jobs, Topic::Slots];
-                    let topic = topics.into_iter().find(|topic| topic.channel() == note.channel());
-                    if let Some(topic) = topic {
-                        heard(topic, read(note.payload()));
+                    if let Some(topic) = Topic::of(note.channel()) {
+                        heard(topic, note.payload());
                     }
                 }
                 Some(Ok(_)) => {}
@@ -73,16 +63,4 @@ pub async fn listen(
             },
         }
     }
-}
-
-/// Words that are no hints are passed over: anybody may send to a channel.
-fn read(payload: &str) -> Vec<(Shard, DateTime<Utc>)> {
-    payload
-        .split(',')
-        .filter_map(|word| {
-            let (shard, micros) = word.split_once(':')?;
-            let due_at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
-            Some((Shard(shard.parse().ok()?), due_at))
-        })
-        .collect()
 }

@@ -60,6 +60,8 @@ pub const DUE_JOBS: &str = "axle_due_jobs";
 pub const OLDEST_DUE_AGE: &str = "axle_oldest_due_age_seconds";
 /// Connections to PostgreSQL. Label `state`.
 pub const DB_POOL_CONNECTIONS: &str = "axle_db_pool_connections";
+/// Whether Redis passes hints on. There is none where no Redis is set.
+pub const REDIS_UP: &str = "axle_redis_up";
 /// The newest migration the database has.
 pub const MIGRATION_VERSION: &str = "axle_migration_version";
 /// Always 1. Labels `version`, `commit`.
@@ -116,6 +118,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (DUE_JOBS, Gauge, "Jobs due and not yet claimed"),
     (OLDEST_DUE_AGE, Gauge, "How long the oldest unclaimed job has been due"),
     (DB_POOL_CONNECTIONS, Gauge, "Connections to PostgreSQL"),
+    (REDIS_UP, Gauge, "1 while Redis passes hints on"),
     (MIGRATION_VERSION, Gauge, "The newest migration the database has"),
     (BUILD_INFO, Gauge, "Always 1; the labels say which build this is"),
 ];

@@ -47,6 +47,8 @@ mod races;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod redis;
+#[cfg(test)]
 mod schedules;
 #[cfg(test)]
 mod settle;

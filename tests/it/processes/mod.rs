@@ -15,7 +15,7 @@ mod shift;
 use serde_json::{Value, json};
 
 /// A job that calls `url` and, if that fails, is tried again soon.
-fn job(url: &str) -> Value {
+pub(crate) fn job(url: &str) -> Value {
     json!({
         "target": {"url": url},
         "retry": {"base_ms": 100, "factor": 1.0, "jitter": 0.0, "max_retries": 5},

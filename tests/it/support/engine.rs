@@ -56,7 +56,8 @@ pub struct Engine {
     pub who: Principal,
     /// Stops what [`Engine::puller`] started.
     pub stop: CancellationToken,
-    tasks: TaskTracker,
+    /// What runs beside it.
+    pub tasks: TaskTracker,
 }
 
 impl Deref for Engine {

@@ -11,6 +11,7 @@ pub mod dns;
 pub mod engine;
 pub mod process;
 pub mod program;
+pub mod redis;
 pub mod rig;
 pub mod schedule;
 pub mod target;

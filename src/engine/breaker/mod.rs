@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reqwest::Url;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use url::Url;
 
 use super::settle::News;
 use super::{clock, random};

@@ -75,7 +75,7 @@ pub(super) async fn request(
     if job.run.fence > 1 {
         previous(ctx, job, &mut headers).await.map_err(|e| wrong(&e))?;
     }
-    let uri = uri(url)?;
+    let uri = uri(&url)?;
     headers.insert(USER_AGENT, invoker.agent.clone());
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
     if let Some(authorization) = invoker.proxy_authorization(&uri) {
@@ -98,7 +98,7 @@ fn wrong(error: &(dyn StdError + 'static)) -> (Outcome, RunError) {
 }
 
 /// The URL as the client reads it, which must see the very host that the guard has judged (bug B123).
-fn uri(url: Url) -> Result<Uri, (Outcome, RunError)> {
+fn uri(url: &Url) -> Result<Uri, (Outcome, RunError)> {
     let uri = Uri::try_from(url.as_str()).map_err(|e| wrong(&e))?;
     if uri.host() != url.host_str() || uri.port_u16() != url.port() {
         return Err(unfit("the URL can be read in two ways".to_owned()));

@@ -1,15 +1,14 @@
 //! The guard on every call out: what `domain/egress` refuses is never connected to.
 //!
-//! A host that is an address never reaches a resolver, so [`Guard::admit`] must be asked before each
-//! request. A host that is a name is looked up by the resolver of [`Guard::client`], which drops every
-//! address that is refused and returns the rest: those that were judged are those that are connected
-//! to, so an answer that changes between a check and the call (bug B119) finds no gap. Without a good
-//! address, or without an answer, nothing is connected to (bug B125).
+//! What is known of a URL alone is asked before each request ([`Guard::admit`]), since a connection may
+//! be there from before. Who connects gets the addresses from the guard, which drops every one that is
+//! refused: those that were judged are those that are connected to, so an answer that changes between
+//! a check and the call (bug B119) finds no gap. Without a good address, or without an answer, nothing
+//! is connected to (bug B125).
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs as _, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +36,7 @@ pub type Lookup = Arc<dyn Fn(String) -> Answer + Send + Sync>;
 /// What a look-up comes to.
 pub type Answer = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Decides what may be called, and makes the clients that call it. Cheap to clone.
+/// Decides what may be called. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard(Arc<Inner>);
 
@@ -96,10 +95,10 @@ impl Guard {
         self.admit(&url).map_err(fault)
     }
 
-    /// The beginning of a client for calls that were admitted: it follows no redirect, takes no proxy
-    /// from the environment, and connects only to addresses that are allowed. One client knows the
-    /// rules of one port: `port` is one of [`Guard::ports`], or none for all other ports.
-    pub fn client(&self, port: Option<u16>) -> Result<ClientBuilder, reqwest::Error> {
+    /// The beginning of a client of the operator's own URLs with this port, each of which was admitted:
+    /// it follows no redirect, takes no proxy from the environment, and connects only to addresses that
+    /// are allowed.
+    pub fn client(&self, port: u16) -> Result<ClientBuilder, reqwest::Error> {
         let client = Client::builder().redirect(redirect::Policy::none()).no_proxy();
         Ok(match &self.0.proxy {
             // The only name that is ever looked up here is the proxy's, which is the operator's.
@@ -108,35 +107,59 @@ impl Guard {
         })
     }
 
-    /// The ports that need a client of their own, since a rule names them.
-    pub fn ports(&self) -> Vec<u16> {
-        self.0.egress.ports()
+    /// The URL of the proxy that all calls go through.
+    pub(super) fn proxy(&self) -> Option<&str> {
+        self.0.proxy.as_deref()
     }
 
-    /// The allowed addresses of a name.
-    async fn resolve(&self, name: &str, port: Option<u16>) -> Result<Vec<IpAddr>, BoxError> {
-        let Ok(found) = timeout(LOOKUP_TIMEOUT, (self.0.lookup)(name.to_owned())).await else {
-            let words = format!("no answer for the name within {LOOKUP_TIMEOUT:?}");
-            return Err(io::Error::new(io::ErrorKind::TimedOut, words).into());
-        };
+    /// Where a host may be called at this port: an address itself, or the allowed ones of a name.
+    pub(super) async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, Nowhere> {
+        if let Ok(ip) = host.parse() {
+            self.0.egress.check_literal(ip, Some(port))?;
+            return Ok(vec![SocketAddr::new(ip, port)]);
+        }
         let (mut allowed, mut refused) = (Vec::new(), None);
-        for ip in found? {
-            match self.0.egress.check_address(name, ip, port) {
-                Ok(()) => allowed.push(ip),
+        for ip in self.look_up(host).await? {
+            match self.0.egress.check_address(host, ip, port) {
+                Ok(()) => allowed.push(SocketAddr::new(ip, port)),
                 Err(refusal) => {
                     // For the operator; the job's owner is not told the address.
-                    tracing::info!(host = name, address = %ip, %refusal, "an address is not called");
+                    tracing::info!(host, address = %ip, %refusal, "an address is not called");
                     refused = Some(refusal);
                 }
             }
         }
         match refused {
             Some(refusal) if allowed.is_empty() => Err(refusal.into()),
-            _ if allowed.is_empty() => {
-                Err(io::Error::new(io::ErrorKind::NotFound, "the name has no addresses").into())
-            }
-            _ => Ok(allowed),
+            Some(_) | None => Ok(allowed),
         }
+    }
+
+    /// Where the proxy is: its name is the operator's, and is not judged.
+    pub(super) async fn addresses_of_proxy(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, Nowhere> {
+        let found = self.look_up(host).await?;
+        Ok(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    /// All addresses of a name, which has one at least.
+    async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let Ok(found) = timeout(LOOKUP_TIMEOUT, (self.0.lookup)(name.to_owned())).await else {
+            let words = format!("no answer for the name within {LOOKUP_TIMEOUT:?}");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+        };
+        let found = found?;
+        if found.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no addresses"));
+        }
+        Ok(found)
     }
 }
 
@@ -153,33 +176,28 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// The refusal at the bottom of a failed request, if that is why it failed.
-pub fn refusal_in(error: &reqwest::Error) -> Option<&Refusal> {
-    let mut cause = error.source();
-    while let Some(this) = cause {
-        if let Some(refusal) = this.downcast_ref() {
-            return Some(refusal);
-        }
-        cause = this.source();
-    }
-    None
+/// Why a host has no address that may be called.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Nowhere {
+    /// It has addresses, all of them refused.
+    #[error(transparent)]
+    Forbidden(#[from] Refusal),
+    /// It has none, or nobody can tell.
+    #[error(transparent)]
+    Unknown(#[from] io::Error),
 }
-
-type BoxError = Box<dyn StdError + Send + Sync>;
 
 struct Resolver {
     guard: Guard,
-    port: Option<u16>,
+    port: u16,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (guard, port) = (self.guard.clone(), self.port);
         Box::pin(async move {
-            let allowed = guard.resolve(name.as_str(), port).await?;
-            // Port 0: the client puts in the URL's.
-            let addresses = allowed.into_iter().map(|ip| (ip, 0).into());
-            let addresses: Addrs = Box::new(addresses);
+            let allowed = guard.addresses(name.as_str(), port).await?;
+            let addresses: Addrs = Box::new(allowed.into_iter());
             Ok(addresses)
         })
     }

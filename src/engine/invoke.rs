@@ -5,27 +5,29 @@
 //! not read; redirects are not followed; nothing is decompressed. So a target that hangs, drips or
 //! never ends costs one permit for one timeout, and no memory.
 
-use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::io;
+use std::iter;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method};
-use url::Url;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper::{Request, Uri};
+use hyper_util::client::legacy;
 
-use super::guard::{Guard, refusal_in};
-use super::outgoing::{ours, secret_headers};
+use super::dial::{self, Dialer, Failure};
+use super::guard::Guard;
+use super::outgoing::request;
 use super::settle::{News, Report};
-use super::{Ctx, clock, signers};
+use super::{Ctx, clock};
 use crate::domain::egress::Refusal;
-use crate::domain::headers::check_one;
 use crate::domain::job::Completion;
 use crate::domain::retry::retry_after;
 use crate::domain::run::{Response, RunError};
-use crate::domain::target_url;
 use crate::domain::verdict::Outcome;
 use crate::store::live::{Acceptance, Claimed};
 use crate::telemetry::metrics as names;
@@ -35,75 +37,55 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 /// How many of its headers, and how long each.
 const HEADER_COUNT: usize = 64;
 const HEADER_LIMIT: usize = 1_024;
-/// A target that cannot be connected to within this time counts as not reached.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// In callback mode the answer only says "accepted": it may not hold a permit for longer, however
 /// long the run may take.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the body of an answer that only says "accepted" is waited for.
 const BODY_PATIENCE: Duration = Duration::from_secs(1);
-/// Idle connections kept per host, and for how long: less than common servers keep theirs, so that
-/// few are found closed.
-const IDLE_PER_HOST: usize = 128;
-const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often a request is sent again that an HTTP/2 target says it has not looked at.
+const REPEATS: usize = 2;
 
-/// The HTTP clients that targets are called with.
+/// What targets are called with. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Invoker {
-    guard: Guard,
-    client: Client,
-    /// For the ports that rules of the guard name.
-    by_port: BTreeMap<u16, Client>,
+    pub(super) guard: Guard,
+    /// Who calls: `User-Agent`.
+    pub(super) agent: HeaderValue,
+    dialer: Dialer,
+    client: dial::Client,
 }
 
 impl Invoker {
-    /// Clients of the guard, which follow no redirect and decompress nothing.
+    /// Calls what the guard lets through.
     pub fn new(public_url: &str, guard: &Guard) -> Result<Self, super::Error> {
-        super::auth::install_crypto();
         let agent = format!("Axle/{} (+{public_url})", env!("CARGO_PKG_VERSION"));
-        let client = |port| {
-            let client = guard
-                .client(port)?
-                .user_agent(&agent)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .pool_max_idle_per_host(IDLE_PER_HOST)
-                .pool_idle_timeout(IDLE_TIMEOUT)
-                .tcp_nodelay(true)
-                .http2_keep_alive_interval(Duration::from_secs(20))
-                .http2_keep_alive_timeout(Duration::from_secs(10));
-            client.build()
-        };
-        let all = || -> Result<_, reqwest::Error> {
-            let by_port = guard.ports().into_iter().map(|port| Ok((port, client(Some(port))?)));
-            Ok((client(None)?, by_port.collect::<Result<_, _>>()?))
-        };
-        let (client, by_port) =
-            all().map_err(|error| super::Error::Broken(format!("no HTTP client: {error}")))?;
-        Ok(Self { guard: guard.clone(), client, by_port })
+        let agent = HeaderValue::try_from(agent)
+            .map_err(|error| super::Error::Broken(format!("no HTTP client: {error}")))?;
+        let dialer = Dialer::new(guard, &agent)?;
+        let client = dial::client(dialer.clone());
+        Ok(Self { guard: guard.clone(), agent, dialer, client })
     }
 
-    /// The client for a URL that may be called.
-    fn client_of(&self, url: &Url) -> Result<&Client, Refusal> {
-        self.guard.admit(url)?;
-        let own = url.port_or_known_default().and_then(|port| self.by_port.get(&port));
-        Ok(own.unwrap_or(&self.client))
+    /// What a request to this URL tells the operator's proxy, if that reads it and wants to know.
+    pub(super) fn proxy_authorization(&self, to: &Uri) -> Option<&HeaderValue> {
+        self.dialer.proxy_authorization(to)
     }
 }
 
 /// Calls the target of a claimed job and tells how it went.
-pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
-    let spec = &job.spec;
-    let limit = Duration::from_millis(spec.timeout_ms);
-    let limit = match spec.completion {
+pub async fn invoke(ctx: &Ctx, invoker: &Invoker, mut job: Claimed) -> News {
+    let completion = job.spec.completion;
+    let limit = Duration::from_millis(job.spec.timeout_ms);
+    let limit = match completion {
         Completion::Response => limit,
         Completion::Callback => limit.min(ACCEPT_TIMEOUT),
     };
-    let (client, request) = match request(ctx, invoker, &job).await {
+    let request = match request(ctx, invoker, &mut job).await {
         Ok(request) => request,
         Err((outcome, error)) => return ended(&job, Report::bare(outcome, Some(error))),
     };
     let sent_at = ctx.clock.now();
-    let call = tokio::time::timeout(limit, call(client, request, spec.completion)).await;
+    let call = tokio::time::timeout(limit, call(&invoker.client, request, completion)).await;
     let now = ctx.clock.now();
     metrics::histogram!(names::DISPATCH_DURATION, "target_kind" => "http")
         .record(clock::until(sent_at, now).as_secs_f64());
@@ -114,7 +96,7 @@ pub async fn invoke(ctx: &Ctx, invoker: &Invoker, job: Claimed) -> News {
         Ok(Ok(Answer::Whole(status, headers, response))) => {
             answered(status, &headers, response, now)
         }
-        Ok(Err(error)) => broken(&error),
+        Ok(Err(error)) => broken(&*error),
         Err(_elapsed) => {
             let message = format!("no complete answer within {} ms", limit.as_millis());
             Report::bare(Outcome::TimedOut, Some(RunError::new("timeout", message)))
@@ -130,43 +112,8 @@ fn ended(job: &Claimed, report: Report) -> News {
     News::Ended { run: job.run, policy: job.spec.retry.clone(), report: Box::new(report) }
 }
 
-/// What is sent and by which client, all ready before the clock of the call starts. It was checked
-/// when the job was registered; what does not pass now, or cannot be sent, never will.
-async fn request<'a>(
-    ctx: &Ctx,
-    invoker: &'a Invoker,
-    job: &Claimed,
-) -> Result<(&'a Client, reqwest::Request), (Outcome, RunError)> {
-    let never = Outcome::Failed { retryable: false, retry_after: None };
-    let unfit = |text: String| (never, RunError::new("request", text));
-    let wrong = |error: &dyn StdError| unfit(chain(error));
-    let spec = &job.spec;
-    let url = target_url::parse(&spec.target.url).map_err(|flaw| unfit(flaw.detail))?;
-    let client = invoker.client_of(&url).map_err(|refusal| forbidden(&refusal))?;
-    let method = Method::from_bytes(spec.target.method.as_bytes()).map_err(|e| wrong(&e))?;
-    let mut headers = HeaderMap::with_capacity(spec.target.headers.len() + 12);
-    for (name, value) in &spec.target.headers {
-        check_one(name, value).map_err(|(_, detail)| unfit(detail))?;
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| wrong(&e))?;
-        headers.append(name, HeaderValue::from_str(value).map_err(|e| wrong(&e))?);
-    }
-    // What is missing here (a key, the database) may be there at the next call.
-    let later = |error: RunError| (Outcome::Unreached, error);
-    for (name, value) in secret_headers(ctx, job).map_err(later)? {
-        headers.append(name, value);
-    }
-    let now = ctx.clock.now();
-    // Never unsigned because the secrets could not be read: the target would take it for a forgery.
-    let signed = signers::headers(ctx, job, now).await;
-    let signed = signed.map_err(|error| later(RunError::new("signing", error.to_string())))?;
-    for (name, value) in ours(ctx, job, now).await.into_iter().chain(signed) {
-        headers.insert(name, HeaderValue::from_str(&value).map_err(|e| wrong(&e))?);
-    }
-    let request = client.request(method, url).headers(headers).body(job.payload.clone()).build();
-    Ok((client, request.map_err(|e| wrong(&e))?))
-}
-
-fn forbidden(refusal: &Refusal) -> (Outcome, RunError) {
+/// What the guard refuses.
+pub(super) fn forbidden(refusal: &Refusal) -> (Outcome, RunError) {
     (Outcome::Forbidden, RunError::new("target_forbidden", refusal.to_string()))
 }
 
@@ -178,37 +125,66 @@ enum Answer {
     Whole(u16, HeaderMap, Response),
 }
 
+type BoxError = Box<dyn StdError + Send + Sync>;
+
 async fn call(
-    client: &Client,
-    request: reqwest::Request,
+    client: &dial::Client,
+    request: Request<Full<Bytes>>,
     completion: Completion,
-) -> Result<Answer, reqwest::Error> {
-    let mut response = client.execute(request).await?;
-    let status = response.status().as_u16();
-    let headers = response.headers().clone();
+) -> Result<Answer, BoxError> {
+    let (head, mut body) = send(client, request).await?.into_parts();
+    let status = head.status.as_u16();
     // A target that runs longer than an answer may take says so by itself.
-    let asks = status == 202 && is(&headers, "axle-completion", "callback");
+    let asks = status == 202 && is(&head.headers, "axle-completion", "callback");
     if (200..300).contains(&status) && (completion == Completion::Callback || asks) {
         // It is accepted whatever becomes of the body; reading a short one keeps the connection.
-        _ = tokio::time::timeout(BODY_PATIENCE, read(&mut response)).await;
+        _ = tokio::time::timeout(BODY_PATIENCE, read(&mut body)).await;
         return Ok(Answer::Accepted(status));
     }
-    let (body, truncated) = read(&mut response).await?;
-    let kept = Response { headers: kept_headers(&headers), body, truncated };
-    Ok(Answer::Whole(status, headers, kept))
+    let (body, truncated) = read(&mut body).await?;
+    let kept = Response { headers: kept_headers(&head.headers), body, truncated };
+    Ok(Answer::Whole(status, head.headers, kept))
+}
+
+/// Sends a request, once: again only if the target has said that it has not looked at it, which
+/// HTTP/2 alone can (RFC 9113 section 8.7), and which a server that closes says to whoever was late.
+async fn send(
+    client: &dial::Client,
+    request: Request<Full<Bytes>>,
+) -> Result<hyper::Response<Incoming>, legacy::Error> {
+    if request.uri().scheme() == Some(&Scheme::HTTPS) {
+        for _ in 0..REPEATS {
+            match client.request(request.clone()).await {
+                Err(error) if is_unseen(&error) => {}
+                answer => return answer,
+            }
+        }
+    }
+    client.request(request).await
+}
+
+fn is_unseen(error: &legacy::Error) -> bool {
+    let told = causes(error).find_map(|cause| cause.downcast_ref::<h2::Error>());
+    told.filter(|error| error.is_remote()).is_some_and(|error| {
+        let reason = error.reason();
+        (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR))
+            || (error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
+    })
 }
 
 /// The first part of a body, and whether there was more; then the rest is not read.
-async fn read(response: &mut reqwest::Response) -> Result<(Bytes, bool), reqwest::Error> {
-    let mut body = BytesMut::new();
-    while let Some(chunk) = response.chunk().await? {
-        let room = BODY_LIMIT - body.len();
-        body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
-        if chunk.len() > room {
-            return Ok((body.freeze(), true));
+async fn read(body: &mut Incoming) -> Result<(Bytes, bool), hyper::Error> {
+    let mut kept = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        // What is not data are trailers.
+        let Ok(data) = frame?.into_data() else { continue };
+        let room = BODY_LIMIT - kept.len();
+        kept.extend_from_slice(data.get(..room).unwrap_or(&data));
+        if data.len() > room {
+            return Ok((kept.freeze(), true));
         }
     }
-    Ok((body.freeze(), false))
+    Ok((kept.freeze(), false))
 }
 
 fn acceptance(
@@ -257,73 +233,53 @@ fn answered(status: u16, headers: &HeaderMap, response: Response, now: DateTime<
 }
 
 /// A call that broke: before the target had the request it is charged to the dispatch budget.
-fn broken(error: &reqwest::Error) -> Report {
-    if let Some(refusal) = refusal_in(error) {
-        let (outcome, error) = forbidden(refusal);
-        return Report::bare(outcome, Some(error));
-    }
-    let text = chain(error);
-    let reached = !error.is_connect();
-    let class = if reached {
-        match io_kind(error) {
-            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "reset",
-            Some(_) | None => "protocol",
+fn broken(error: &(dyn StdError + 'static)) -> Report {
+    let is_connect = |cause: &legacy::Error| cause.is_connect();
+    let unsent = causes(error).any(|cause| cause.downcast_ref().is_some_and(is_connect));
+    let (outcome, error) = match causes(error).find_map(|cause| cause.downcast_ref()) {
+        Some(Failure::Forbidden(refusal)) => forbidden(refusal),
+        Some(failure) => (Outcome::Unreached, RunError::new(class(failure), chain(failure))),
+        None if unsent => (Outcome::Unreached, RunError::new("connect", chain(error))),
+        None => {
+            let class = match io_kind(error) {
+                Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "reset",
+                Some(_) | None => "protocol",
+            };
+            let outcome = Outcome::Failed { retryable: true, retry_after: None };
+            (outcome, RunError::new(class, chain(error)))
         }
-    } else if error.is_dns() {
-        "dns"
-    } else if error.is_timeout() {
-        "connect_timeout"
-    } else if is_tls(error) {
-        "tls"
-    } else {
-        "connect"
     };
-    let outcome = if reached {
-        Outcome::Failed { retryable: true, retry_after: None }
-    } else {
-        Outcome::Unreached
-    };
-    Report::bare(outcome, Some(RunError::new(class, text)))
+    Report::bare(outcome, Some(error))
 }
 
-/// Whether the connection was there and TLS on it was not. An I/O error hides what it wraps from
-/// `source`, and the error of TLS comes wrapped in one or two of them.
-fn is_tls(error: &dyn StdError) -> bool {
-    let mut cause = error.source();
-    while let Some(this) = cause {
-        if this.is::<rustls::Error>() {
-            return true;
+/// Why there was no connection, in a word.
+fn class(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Forbidden(_) => "target_forbidden",
+        Failure::Unknown(_) => "dns",
+        Failure::Insecure(_) => "tls",
+        Failure::Slow => "connect_timeout",
+        Failure::Unconnected(_) if io_kind(failure) == Some(io::ErrorKind::TimedOut) => {
+            "connect_timeout"
         }
-        let wrapped = this.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        cause = match wrapped {
-            Some(wrapped) => Some(wrapped),
-            None => this.source(),
-        };
+        Failure::Unconnected(_) => "connect",
     }
-    false
 }
 
-fn io_kind(error: &dyn StdError) -> Option<io::ErrorKind> {
-    let mut cause = error.source();
-    while let Some(this) = cause {
-        if let Some(io) = this.downcast_ref::<io::Error>() {
-            return Some(io.kind());
-        }
-        cause = this.source();
-    }
-    None
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    causes(error).find_map(|cause| cause.downcast_ref()).map(io::Error::kind)
 }
 
-/// An error and its causes. URLs are left out: they may hold a secret.
-fn chain(error: &dyn StdError) -> String {
-    let mut causes = Vec::new();
-    let mut cause = error.source();
-    while let Some(this) = cause {
-        causes.push(this.to_string());
-        cause = this.source();
-    }
-    // The outermost text of the client repeats the URL; its causes say what happened.
-    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+/// An error and its causes, in words. None of the errors that come here repeats the URL, which may
+/// hold a secret.
+pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    iter::successors(Some(error), |cause| (*cause).source())
 }
 
 fn kept_headers(headers: &HeaderMap) -> std::collections::BTreeMap<String, String> {

@@ -15,6 +15,7 @@ pub mod callbacks;
 pub mod ceilings;
 pub mod claim;
 pub mod clock;
+mod dial;
 pub mod error;
 pub mod every;
 pub mod fire;

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reqwest::header::HeaderName;
+use hyper::header::HeaderName;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

@@ -97,25 +97,15 @@ impl Egress {
         }
     }
 
-    /// Whether `host`, a name, may be called at an address that it led to. `port` is none where it is
-    /// known to be named by no rule and by none of our own listeners (see [`Egress::ports`]).
-    pub fn check_address(&self, host: &str, ip: IpAddr, port: Option<u16>) -> Result<(), Refusal> {
-        let host = plain(host);
+    /// Whether `host`, a name, may be called at an address that it led to, and this port.
+    pub fn check_address(&self, host: &str, ip: IpAddr, port: u16) -> Result<(), Refusal> {
+        let (host, port) = (plain(host), Some(port));
         let by_name = self.allow.iter().any(|pattern| pattern.names(host, port));
         self.judge(host, (ip, port), by_name)
     }
 
-    /// The ports that a rule or a listener of our own names: of all others it need not be known which
-    /// one is called.
-    pub fn ports(&self) -> Vec<u16> {
-        let patterns = self.allow.iter().chain(&self.deny).filter_map(Pattern::port);
-        let mut ports: Vec<_> = patterns.chain(self.own.iter().map(SocketAddr::port)).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        ports
-    }
-
-    fn check_literal(&self, ip: IpAddr, port: Option<u16>) -> Result<(), Refusal> {
+    /// Whether an address that somebody wrote as the host may be called.
+    pub fn check_literal(&self, ip: IpAddr, port: Option<u16>) -> Result<(), Refusal> {
         let shown = shown(ip);
         if port.is_some_and(is_denied_port) && !self.opens(ip, port, true) {
             return Err(denied_port(&shown, port));

@@ -79,7 +79,7 @@ impl Jwks {
         }
         let guard = guard.for_setting();
         guard.admit(&url).map_err(SetupError::Forbidden)?;
-        let port = url.port_or_known_default().filter(|port| guard.ports().contains(port));
+        let port = url.port_or_known_default().ok_or(SetupError::BadUrl)?;
         let client = guard
             .client(port)
             .map_err(SetupError::Client)?

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reqwest::Url;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use url::Url;
 
 use super::settle::News;
 use super::{clock, random};
@@ -113,8 +113,8 @@ impl Targets {
             told: false,
             now,
         };
-        let mut known = self.known();
         let Some(key) = key(team, url) else { return Ok(call(None, false)) };
+        let mut known = self.known();
         if known.len() >= MOST && !known.contains_key(&key) {
             known.retain(|_, target| !target.is_idle());
             if known.len() >= MOST {

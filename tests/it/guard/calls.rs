@@ -14,6 +14,7 @@ use axle::domain::run::{Run, RunState};
 use axle::domain::state::State;
 use axle::engine::Guard;
 use axle::engine::guard::Lookup;
+use axle::engine::invoke::Invoker;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -226,4 +227,44 @@ async fn a_proxy_gets_every_call_and_literals_are_still_judged() {
     let (head, run) = tokio::join!(answer, rig.run(job("http://no-such-name.invalid/x")));
     assert_eq!(run.state, RunState::Success, "{run:?}");
     assert!(head.starts_with("POST http://no-such-name.invalid/x HTTP/1.1\r\n"), "{head}");
+}
+
+#[tokio::test]
+async fn a_proxy_is_told_who_asks_and_may_refuse_to_lead_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("http://axle:s%40fe@{}", listener.local_addr().unwrap());
+    let rig = Rig::guarded(&Guard::new(Egress::default(), Some(proxy))).await;
+    for (url, first_line) in [
+        ("http://target.invalid/x", "POST http://target.invalid/x HTTP/1.1\r\n"),
+        ("https://target.invalid/x", "CONNECT target.invalid:443 HTTP/1.1\r\n"),
+    ] {
+        let answer = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            let refusal = b"HTTP/1.1 407 Who?\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(refusal).await.unwrap();
+            String::from_utf8(head).unwrap()
+        };
+        let (head, run) = tokio::join!(answer, rig.run(job(url)));
+        assert!(head.starts_with(first_line), "{head}");
+        let told = "proxy-authorization: Basic YXhsZTpzQGZl\r\n";
+        assert!(head.to_ascii_lowercase().contains(&told.to_ascii_lowercase()), "{head}");
+        let is_plain = url.starts_with("http:");
+        let error = run.error.unwrap();
+        let expected = if is_plain { ("http_status", Some(407)) } else { ("connect", None) };
+        assert_eq!((error.class.as_str(), run.http_status), expected, "{error:?}");
+        assert!(!error.message.contains("s@fe") && !error.message.contains("target.invalid"));
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_no_url_is_told_at_the_start() {
+    for url in ["http://", "socks5://127.0.0.1:1080", "not a URL"] {
+        let guard = Guard::new(Egress::default(), Some(url.to_owned()));
+        let error = Invoker::new("http://axle.example", &guard).unwrap_err();
+        assert!(error.to_string().contains("the proxy's URL cannot be used"), "{url}: {error}");
+    }
 }

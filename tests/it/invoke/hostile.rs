@@ -132,6 +132,21 @@ async fn endless_headers_are_given_up_early() {
 }
 
 #[tokio::test]
+async fn a_head_of_32_kib_is_read_and_one_of_128_is_not() {
+    let rig = Rig::new().await;
+    for (kib, state, expected) in
+        [(32, RunState::Success, "none"), (128, RunState::Failed, "protocol")]
+    {
+        let line = format!("x-filler: {}\r\n", "f".repeat(4_096));
+        let lines = line.repeat(kib / 4);
+        let head = format!("HTTP/1.1 200 OK\r\n{lines}content-length: 0\r\n\r\n");
+        let (run, took) = run(&rig, raw(head)).await;
+        assert_eq!((run.state, class(&run)), (state, expected), "{kib}: {run:?}");
+        assert!(took < TIMEOUT, "{took:?}");
+    }
+}
+
+#[tokio::test]
 async fn b139_a_compressed_answer_is_kept_as_it_came() {
     let rig = Rig::new().await;
     let (run, _) = run(&rig, gzip_bomb()).await;

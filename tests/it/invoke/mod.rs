@@ -4,4 +4,5 @@
 mod answers;
 mod hostile;
 mod requests;
+mod tls;
 mod unreached;

@@ -46,6 +46,7 @@ fn assert_ours(call: &Call, run: &Run, nth: &str) {
         ("axle-due-at", "2026-11-30T02:00:00.000000Z"),
         ("axle-deadline", deadline.as_str()),
         ("content-type", "application/json"),
+        ("accept", "*/*"),
     ];
     for (name, value) in expected {
         assert_eq!(call.header(name), Some(value), "{name}");

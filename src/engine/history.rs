@@ -41,6 +41,8 @@ const PAGE: i64 = 1_000;
 const FEW: i64 = 20;
 /// So many rows are removed of a page at most, and a few: a job can have a thousand runs.
 const ROWS: i64 = 5_000;
+/// A pause of so many times as long follows: nobody waits for what is removed, others need the disk.
+const PAUSE: u32 = 3;
 
 /// One step: makes a part that is missing, or looks at one page of a part that is to be looked
 /// through.
@@ -62,8 +64,7 @@ pub async fn step(ctx: &Ctx) -> Result<Duration, Error> {
         }
         looked => looked?,
     };
-    // What is removed today or tomorrow keeps nobody waiting: half of the time is left to others.
-    Ok(if looked { started.elapsed() } else { AGAIN })
+    Ok(if looked { started.elapsed() * PAUSE } else { AGAIN })
 }
 
 /// Why there is no such job or run: by its id it would not be kept any more, or it never was.

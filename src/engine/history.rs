@@ -3,7 +3,7 @@
 //!
 //! A week all of whose jobs have been kept long enough is dropped as a whole. So a week is first only
 //! read, to learn when that will be, and nothing is removed job by job that the drop will take soon:
-//! only what should have gone a [`GRACE`] ago, because its team keeps less than others, or a job that
+//! only what should have gone a `GRACE` ago, because its team keeps less than others, or a job that
 //! is unfinished keeps its week. A job is removed with its runs and events in one transaction, and only
 //! if it is finished: nobody ever sees half of one.
 

@@ -68,12 +68,12 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
         guard: guard(config),
         vault: vault.map(Arc::new),
     };
-    let roster = Roster::default();
+    let (roster, wake) = (Roster::default(), Wake::default());
     Ok(Ctx {
-        group: Group::new(store.clone()),
+        group: Group::new(store.clone(), wake.clone()),
         store,
         clock,
-        wake: Wake::default(),
+        wake,
         shards: Arc::from(shards),
         limits: Arc::new(limits),
         access: Access::new(signer(config)),

@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use tokio_postgres::{Client, Config, NoTls};
 
 /// As the server's own connections plan, so that one statement costs the same here and there.
-const PLANNING: &str = "-c enable_seqscan=off -c jit=off";
+const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 /// What the bench asks is never counted. Where the module is not loaded, the setting means nothing.
 const UNCOUNTED: &str = "-c pg_stat_statements.track=none";
 

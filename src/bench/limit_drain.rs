@@ -91,7 +91,7 @@ impl Statements {
             anyhow::Ok(statement)
         };
         Ok(Self {
-            claim: prepare(include_str!("../store/live/claim.sql"), 8).await?,
+            claim: prepare(include_str!("../store/live/claim.sql"), 9).await?,
             lock: prepare(include_str!("../store/live/lock.sql"), 2).await?,
             finish: prepare(include_str!("../store/live/finish.sql"), 3).await?,
             done: prepare(include_str!("../store/done/insert.sql"), 9).await?,
@@ -109,8 +109,17 @@ impl Statements {
         let team = Some("bench");
         // No team has a ceiling.
         let (teams, rooms) = (Vec::<&str>::new(), Vec::<i64>::new());
-        let params: &[&(dyn ToSql + Sync)] =
-            &[&shard, &now, &ROWS, &lease_until, &"limit", &team, &teams, &rooms];
+        let params: &[&(dyn ToSql + Sync)] = &[
+            &shard,
+            &now,
+            &ROWS,
+            &lease_until,
+            &"limit",
+            &team,
+            &teams,
+            &rooms,
+            &DateTime::UNIX_EPOCH,
+        ];
         Ok(client.query(&self.claim, params).await?)
     }
 

@@ -7,7 +7,9 @@
 
 mod api;
 mod bare;
+mod beside;
 mod callback;
+mod churn;
 mod command;
 mod cost;
 mod database;
@@ -15,7 +17,7 @@ mod delayed;
 mod drain;
 mod enqueue;
 mod figures;
-mod future;
+
 mod idle;
 mod latency;
 mod limit_drain;
@@ -35,11 +37,13 @@ mod snapshot;
 mod stage;
 mod statements;
 mod sustained;
+mod teams;
 mod usage;
 mod what;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use tokio::signal::unix::{SignalKind, signal};
@@ -87,8 +91,12 @@ struct Size {
     slot: usize,
     /// Schedules of the future that are no matter.
     others: i64,
-    /// Jobs of the future that are no matter.
-    future: i64,
+    /// Jobs of the future, and finished ones, that are no matter.
+    others_jobs: i64,
+    /// Teams, where there are many.
+    teams: i64,
+    /// For how long one fill and drain follows another.
+    churn: Duration,
     /// Claims of each shard for the limit of the drain.
     claims: i64,
     /// Fills and drains under a held snapshot.
@@ -104,7 +112,9 @@ const FULL: Size = Size {
     timed: 300,
     slot: 1_000,
     others: 100_000,
-    future: 1_000_000,
+    others_jobs: 1_000_000,
+    teams: 1_000,
+    churn: Duration::from_hours(1),
     claims: 3,
     fills: 8,
     idle: 20,
@@ -116,7 +126,9 @@ const QUICK: Size = Size {
     timed: 20,
     slot: 50,
     others: 1_000,
-    future: 10_000,
+    others_jobs: 10_000,
+    teams: 20,
+    churn: Duration::from_secs(3),
     claims: 1,
     fills: 3,
     idle: 1,

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::bail;
 
+use super::beside::{self, Others};
 use super::figures::Figures;
 use super::stage::Stage;
 use super::{
-    Size, callback, cost, delayed, drain, enqueue, future, idle, latency, limits, pair, slots,
-    snapshot, sustained,
+    Size, callback, churn, cost, delayed, drain, enqueue, idle, latency, limits, pair, slots,
+    snapshot, sustained, teams,
 };
 
 /// What can be measured by itself.
@@ -43,6 +44,12 @@ pub(super) enum Phase {
     Snapshot,
     /// Drains beside jobs of the future.
     Future,
+    /// Drains beside jobs that have ended.
+    History,
+    /// Drains of the jobs of many teams.
+    Teams,
+    /// Fills and drains for an hour: only where it is asked for.
+    Churn,
 }
 
 /// Every phase in the order in which they are measured.
@@ -61,11 +68,14 @@ const ALL: &[Phase] = &[
     Phase::Large,
     Phase::Snapshot,
     Phase::Future,
+    Phase::History,
+    Phase::Teams,
+    Phase::Churn,
 ];
 
 impl Phase {
     /// The phases with these names, in their order, of all or of those that a caller can measure; all
-    /// of them if none is named.
+    /// of them but the one that takes an hour if none is named.
     pub(super) fn chosen(names: &[String], of_a_caller: bool) -> anyhow::Result<Vec<Self>> {
         let there = ALL.iter().copied().filter(|phase| !of_a_caller || phase.is_of_a_caller());
         let there: Vec<Self> = there.collect();
@@ -74,7 +84,10 @@ impl Phase {
             let names: Vec<_> = there.iter().map(|phase| phase.name()).collect();
             bail!("there is no phase {unknown:?} here; the phases are {}", names.join(", "));
         }
-        let wanted = |phase: &Self| names.is_empty() || names.iter().any(|n| n == phase.name());
+        let wanted = |phase: &Self| match names {
+            [] => *phase != Self::Churn,
+            names => names.iter().any(|name| name == phase.name()),
+        };
         Ok(there.into_iter().filter(wanted).collect())
     }
 
@@ -95,12 +108,24 @@ impl Phase {
             Self::Large => "large",
             Self::Snapshot => "snapshot",
             Self::Future => "future",
+            Self::History => "history",
+            Self::Teams => "teams",
+            Self::Churn => "churn",
         }
     }
 
     /// Whether one measurement is enough: it is long, or a median already.
     pub(super) fn is_once(self) -> bool {
-        matches!(self, Self::Idle | Self::Large | Self::Snapshot | Self::Future)
+        matches!(
+            self,
+            Self::Idle
+                | Self::Large
+                | Self::Snapshot
+                | Self::Future
+                | Self::History
+                | Self::Teams
+                | Self::Churn
+        )
     }
 
     /// Whether a caller of a server that runs already can measure it.
@@ -141,7 +166,16 @@ impl Phase {
             Self::Idle => idle::measure(stage, size.idle, figures).await?,
             Self::Large => drain::large(stage, 10 * size.jobs, figures).await?,
             Self::Snapshot => snapshot::measure(stage, (size.jobs, size.fills), figures).await?,
-            Self::Future => future::measure(stage, (size.jobs, size.future), figures).await?,
+            Self::Future => {
+                let amounts = (size.jobs, size.others_jobs);
+                beside::measure(stage, Others::Future, amounts, figures).await?;
+            }
+            Self::History => {
+                let amounts = (size.jobs, size.others_jobs);
+                beside::measure(stage, Others::Finished, amounts, figures).await?;
+            }
+            Self::Teams => teams::measure(stage, (size.jobs, size.teams), figures).await?,
+            Self::Churn => churn::measure(stage, (size.jobs, size.churn), figures).await?,
         }
         stage.memory(figures);
         drain::check_empty(stage).await
@@ -158,7 +192,8 @@ mod tests {
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let chosen = Phase::chosen(&names(&["drain", "enqueue", "drain"]), false).unwrap();
         assert_eq!(chosen, [Phase::Enqueue, Phase::Drain]);
-        assert_eq!(Phase::chosen(&[], false).unwrap(), ALL);
+        let (last, rest) = ALL.split_last().unwrap();
+        assert_eq!((Phase::chosen(&[], false).unwrap(), *last), (rest.to_vec(), Phase::Churn));
         let caller = Phase::chosen(&[], true).unwrap();
         assert_eq!(caller, [Phase::Enqueue, Phase::Drain, Phase::Latency]);
         for (name, of_a_caller) in [("drian", false), ("snapshot", true)] {

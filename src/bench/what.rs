@@ -100,9 +100,15 @@ figures! {
     NotOnce: "not_once", "of these jobs not run exactly once", "jobs", bars AtMost 0.0;
     FutureRatio: "future_ratio", "drain beside 1,000,000 future jobs / without", "ratio",
         bars AtLeast 0.95;
+    HistoryRatio: "history_ratio", "drain beside 1,000,000 finished jobs / without", "ratio",
+        bars AtLeast 0.95;
+    TeamsRatio: "teams_ratio", "drain of jobs of 1,000 teams / of one", "ratio";
+    ChurnRatio: "churn_ratio", "churn: the last drains / the first", "ratio";
+    ChurnLive: "churn_live", "churn: size of live, indexes too, at the end", "MiB";
+    ChurnLiveFirst: "churn_live_first", "churn: the same after the first drains", "MiB";
     SnapshotRatio: "snapshot_ratio", "drains 6 to 8 under a held snapshot / before it", "ratio",
         bars AtLeast 0.8;
-    SnapshotSmallRatio: "snapshot_ratio_50", "the same with claims of 50", "ratio",
+    SnapshotSmallRatio: "snapshot_ratio_50", "the same with 50 runs at a time", "ratio",
         bars AtLeast 0.8;
     IdleCpu: "idle_cpu_puller", "idle: CPU of the puller, of one core", "%", bars Below 1.0;
     IdleApiCpu: "idle_cpu_api", "idle: CPU of the API, of one core", "%";

@@ -17,7 +17,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use super::wake::Dues;
+use super::wake::{Dues, LONG_DUE};
 use super::{Ctx, Error, random};
 use crate::domain::id::Shard;
 use crate::domain::principal::Team;
@@ -131,7 +131,7 @@ impl Ceilings {
                 let shards = quotas::due_shards(&ctx.store, team, now).await?;
                 let mut known = self.known();
                 known.note(team, left);
-                dues.extend(known.choose(&shards, left).into_iter().map(|shard| (shard, now)));
+                dues.extend(known.choose(&shards, left).into_iter().map(|shard| (shard, LONG_DUE)));
             }
         }
         Ok(dues)

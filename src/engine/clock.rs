@@ -31,7 +31,9 @@ struct Synced {
 
 /// An answer that took longer says little about the present.
 const USABLE_ROUND_TRIP: Duration = Duration::from_millis(200);
-/// How often the database is asked for one answer.
+/// An answer that was quicker is as good as another.
+const QUICK_ROUND_TRIP: Duration = Duration::from_micros(500);
+/// How often the database is asked for one answer at most.
 const ASKS: usize = 3;
 
 impl Clock {
@@ -85,7 +87,8 @@ impl Clock {
 }
 
 impl Synced {
-    /// The database's time at `origin` by the quickest of a few answers, and how long that took.
+    /// The database's time at `origin` by the first quick answer, or the quickest of a few, and how long
+    /// that took.
     ///
     /// The database read its clock at some moment in between. The last one is assumed: so ours is
     /// never ahead, and a job may be late by that time but is never early.
@@ -99,6 +102,9 @@ impl Synced {
             let round_trip = answered.saturating_sub(asked);
             if round_trip < best.1 {
                 best = (at.timestamp_micros() + shift - micros(answered), round_trip);
+            }
+            if round_trip < QUICK_ROUND_TRIP {
+                break;
             }
         }
         Ok(best)

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::Error;
+use super::{Error, Wake};
 use crate::domain::id::{JobId, Shard};
 use crate::domain::job::NewJob;
 use crate::domain::principal::Team;
@@ -71,6 +71,7 @@ pub struct Group(Arc<Inner>);
 
 struct Inner {
     store: Store,
+    wake: Wake,
     /// Not that of an HTTP worker, which other requests wait for.
     runtime: Handle,
     waiting: Mutex<Waiting>,
@@ -90,12 +91,13 @@ struct Seat {
 }
 
 impl Group {
-    /// A group whose transactions run where this is called.
-    pub fn new(store: Store) -> Self {
+    /// A group whose transactions run where this is called. Pullers are told of what it commits, also
+    /// where the caller has gone away.
+    pub fn new(store: Store, wake: Wake) -> Self {
         let (runtime, waiting) = (Handle::current(), Mutex::default());
         // Processes that start together begin at different shards.
         let turn = AtomicUsize::new(usize::try_from(std::process::id()).unwrap_or_default());
-        Self(Arc::new(Inner { store, runtime, waiting, turn }))
+        Self(Arc::new(Inner { store, wake, runtime, waiting, turn }))
     }
 
     /// The shard of a registration that may go to any.
@@ -162,7 +164,7 @@ impl Working {
             if seats.is_empty() {
                 return;
             }
-            commit(&self.0.0.store, seats).await;
+            commit(&self.0.0, seats).await;
         }
     }
 }
@@ -183,7 +185,7 @@ enum Failed {
     Unknown(store::Error),
 }
 
-async fn commit(store: &Store, seats: Vec<Seat>) {
+async fn commit(Inner { store, wake, .. }: &Inner, seats: Vec<Seat>) {
     let written = {
         let joining: Vec<&Joining> = seats.iter().map(|seat| &seat.joining).collect();
         write(store, &joining).await
@@ -204,6 +206,9 @@ async fn commit(store: &Store, seats: Vec<Seat>) {
     };
     for Seat { joining, tell: to } in seats {
         let is_in = committed.contains(&joining.id);
+        if is_in {
+            wake.due(joining.id.shard(), joining.due_at);
+        }
         let joined = if is_in { Joined::Committed(joining) } else { Joined::LeftOut(joining) };
         tell(to, Ok(joined));
     }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::every::{back_off, every};
+use super::wake::LONG_DUE;
 use super::{Ctx, Error};
 use crate::store::hints::{self, Topic};
 
@@ -66,8 +67,8 @@ pub async fn listen(ctx: Ctx, stop: CancellationToken) {
         }
         // Hints may have been missed in between: every shard is worth a look.
         for shard in ctx.shards.iter() {
-            ctx.wake.jobs().here.put(*shard, ctx.clock.now());
-            ctx.wake.slots().here.put(*shard, ctx.clock.now());
+            ctx.wake.jobs().here.put(*shard, LONG_DUE);
+            ctx.wake.slots().here.put(*shard, LONG_DUE);
         }
     }
 }

@@ -55,11 +55,17 @@ pub async fn create(
     let room = quota::admit(ctx, who, repeats, (1, new.payload.len())).await?;
     let answer = match together(ctx, who, key, new, &render).await? {
         Together::Done(answer) => answer,
-        Together::Alone(new) => alone(ctx, who, key, new, render).await?,
+        Together::Alone(new) => {
+            let answer = alone(ctx, who, key, new, render).await?;
+            if let Answer::Fresh(Registered::New(job), _) = &answer {
+                ctx.wake.due(job.id.shard(), job.asked.due_at);
+            }
+            answer
+        }
     };
     if let Answer::Fresh(Registered::New(job), _) = &answer {
         room.keep();
-        registered(ctx, std::iter::once(job), "api");
+        count(job, "api");
     }
     Ok(answer)
 }
@@ -272,7 +278,11 @@ fn queues<'a>(who: &'a Principal, filter: &'a Filter) -> Option<&'a [String]> {
 pub(super) fn registered<'a>(ctx: &Ctx, jobs: impl Iterator<Item = &'a Job>, source: &'static str) {
     for job in jobs {
         ctx.wake.due(job.id.shard(), job.asked.due_at);
-        let team = job.team.as_str().to_owned();
-        metrics::counter!(names::JOBS_CREATED, "team" => team, "source" => source).increment(1);
+        count(job, source);
     }
+}
+
+fn count(job: &Job, source: &'static str) {
+    let team = job.team.as_str().to_owned();
+    metrics::counter!(names::JOBS_CREATED, "team" => team, "source" => source).increment(1);
 }

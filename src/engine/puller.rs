@@ -223,7 +223,8 @@ impl Puller {
             }
             rivalry.below.take()
         };
-        let seen = rounds::rivals(&self.ctx.store, now, below.as_ref()).await?;
+        let due = self.rounds().due(now);
+        let seen = rounds::rivals(&self.ctx.store, now, &due, below.as_ref()).await?;
         self.rounds().saw(seen.due, seen.below.is_none());
         let since = Instant::now();
         let (took, below) = (since - started, seen.below);
@@ -241,7 +242,7 @@ impl Puller {
         let limit = i64::try_from(free).unwrap_or(1);
         let lease_until = clock::after(now, self.ctx.limits.lease);
         let session = self.ctx.store.session().await?;
-        let times = (now, lease_until);
+        let times = (self.rounds().floor(shard), now, lease_until);
         let rooms = self.ceilings.rooms();
         let within = (start, &rooms[..]);
         let (claimed, next) =
@@ -256,17 +257,16 @@ impl Puller {
             self.hold(job.run);
             self.tell(News::HandedBack(job.run)).await;
         }
-        let next = match next {
-            // Due, but not to be had: somebody else is at it, or its team is at its ceiling.
-            Some(due) if claimed.is_empty() && due <= now => {
-                Some(self.ceilings.next_due(&self.ctx, shard, clock::after(now, REST)).await?)
-            }
-            next => next,
-        };
         {
             let mut rounds = self.rounds();
             rounds.set(shard, next);
             rounds.served(claimed.iter().map(|job| &job.team).chain(start));
+        }
+        if claimed.is_empty() && next.is_some_and(|due_at| due_at <= now) {
+            // Due, but not to be had: somebody else is at it, or its team is at its ceiling.
+            let rest = clock::after(now, REST);
+            let until = self.ceilings.next_due(&self.ctx, shard, rest).await?;
+            self.rounds().rest(shard, until);
         }
         for job in claimed {
             self.hold(job.run);

@@ -60,7 +60,7 @@ pub async fn pause(
     let answer = once(ctx, key, now, work, render).await?;
     if reason.is_none() {
         // Should this be interrupted, the sweep goes on with it.
-        sweep::give_back(ctx, (&who.team, name), now).await?;
+        sweep::give_back(ctx, (&who.team, name)).await?;
     }
     Ok(answer)
 }

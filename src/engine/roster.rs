@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::Error;
 use crate::domain::principal::Team;
 use crate::domain::team::Settings;
-use crate::store::{Store, teams};
+use crate::store::Store;
+use crate::store::teams::{self, Described};
 
-/// They are not read more often. Shorter than the pause between two refreshes of an API, each of which
-/// reads them.
+/// They are not read more often, except beside what else an API asks for.
 const PERIOD: Duration = Duration::from_millis(700);
 
 /// The teams; cheap to clone.
@@ -45,13 +45,18 @@ impl Roster {
         if self.read(|known| known.read_at).is_some_and(|at| at.elapsed() < PERIOD) {
             return Ok(());
         }
+        self.take(teams::described(store).await?);
+        Ok(())
+    }
+
+    /// What was read takes the place of what was known.
+    pub(super) fn take(&self, teams: Vec<Described>) {
         let mut new = Known { read_at: Some(Instant::now()), ..Known::default() };
-        for (team, why, settings) in teams::described(store).await? {
-            new.suspended.extend(why.map(|why| (team.clone(), why)));
+        for Described { team, suspended, settings } in teams {
+            new.suspended.extend(suspended.map(|why| (team.clone(), why)));
             new.settings.insert(team, Arc::new(settings));
         }
         *self.write() = new;
-        Ok(())
     }
 
     /// Notes that this process has suspended the team, or has let it go on.

@@ -50,6 +50,21 @@ impl Rounds {
         self.agenda.set(shard, due_at);
     }
 
+    /// Leaves a shard alone until then: what is due there is not to be had now.
+    pub fn rest(&mut self, shard: Shard, until: DateTime<Utc>) {
+        self.agenda.rest(shard, until);
+    }
+
+    /// The shards that have something due, each with a time before which nothing in it is.
+    pub fn due(&self, now: DateTime<Utc>) -> Vec<(Shard, DateTime<Utc>)> {
+        self.agenda.due(now)
+    }
+
+    /// A time before which nothing that waits in this shard is due.
+    pub fn floor(&self, shard: Shard) -> DateTime<Utc> {
+        self.agenda.floor(shard)
+    }
+
     /// When anything is next due.
     pub fn earliest(&self) -> Option<DateTime<Utc>> {
         self.agenda.earliest()

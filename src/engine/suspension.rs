@@ -5,6 +5,7 @@
 use chrono::{DateTime, Utc};
 
 use super::settle::BATCH;
+use super::wake::LONG_DUE;
 use super::{Ctx, Error};
 use crate::domain::principal::Team;
 use crate::store::suspended;
@@ -15,17 +16,17 @@ pub async fn sweep(ctx: &Ctx, now: DateTime<Utc>) -> Result<(), Error> {
         while suspended::hold(&ctx.store, shard, now, limit()).await? > 0 {}
     }
     for team in suspended::unsettled(&ctx.store).await? {
-        give_back(ctx, &team, now).await?;
+        give_back(ctx, &team).await?;
         suspended::settled(&ctx.store, &team).await?;
     }
     Ok(())
 }
 
 /// Gives back every job of a team that was set aside; a paused queue keeps its own.
-pub async fn give_back(ctx: &Ctx, team: &Team, now: DateTime<Utc>) -> Result<(), Error> {
+pub async fn give_back(ctx: &Ctx, team: &Team) -> Result<(), Error> {
     for shard in ctx.shards.iter() {
         while suspended::unhold(&ctx.store, *shard, team, limit()).await? > 0 {}
-        ctx.wake.due(*shard, now);
+        ctx.wake.due(*shard, LONG_DUE);
     }
     Ok(())
 }

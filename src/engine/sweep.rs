@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::settle::{self, BATCH, News, Report};
+use super::wake::LONG_DUE;
 use super::{Ctx, Error, suspension, turns};
 use crate::domain::id::{RunId, Shard};
 use crate::domain::job::Reason;
@@ -84,21 +85,17 @@ async fn queues(ctx: &Ctx, now: DateTime<Utc>) -> Result<(), Error> {
         }
     }
     for queue in unsettled.iter().filter(|queue| !queue.paused) {
-        give_back(ctx, (&queue.team, &queue.name), now).await?;
+        give_back(ctx, (&queue.team, &queue.name)).await?;
         queues::settled(&ctx.store, &queue.team, &queue.name).await?;
     }
     Ok(())
 }
 
 /// Gives back every job of a resumed queue that was set aside.
-pub(super) async fn give_back(
-    ctx: &Ctx,
-    queue: (&Team, &str),
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
+pub(super) async fn give_back(ctx: &Ctx, queue: (&Team, &str)) -> Result<(), Error> {
     for shard in ctx.shards.iter() {
         while live::unhold(&ctx.store, *shard, queue, limit()).await? > 0 {}
-        ctx.wake.due(*shard, now);
+        ctx.wake.due(*shard, LONG_DUE);
     }
     Ok(())
 }

@@ -179,7 +179,7 @@ pub async fn suspend(
         ctx.roster.note_suspended(team, reason);
         if reason.is_none() {
             // Should this be interrupted, the sweep goes on with it.
-            suspension::give_back(ctx, team, now).await?;
+            suspension::give_back(ctx, team).await?;
         }
     }
     Ok(answer)

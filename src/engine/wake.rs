@@ -15,6 +15,10 @@ use crate::domain::id::Shard;
 /// The earliest due time hinted at, by shard.
 pub type Dues = BTreeMap<Shard, DateTime<Utc>>;
 
+/// The hint for what is due nobody knows since when: the reader then leaves nothing out that is older
+/// than what it knew of.
+pub const LONG_DUE: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
 /// A mailbox of hints; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Wake(Arc<Boxes>);

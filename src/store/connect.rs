@@ -51,8 +51,10 @@ const MAX_IDLE: Duration = Duration::from_mins(5);
 /// Every hot statement is written for an index. `live` is analysed while it is all but empty, and a
 /// plan made then, which lives as long as its connection, reads the whole table for each shard once
 /// it has filled. With sequential scans ruled out only such tables are read whole as have no fitting
-/// index; that makes their costs look absurd, which must not bring the JIT compiler in.
-const PLANNING: &str = "-c enable_seqscan=off -c jit=off";
+/// index; that makes their costs look absurd, which must not bring the JIT compiler in. By the same
+/// costs a plan for the arguments at hand looks cheaper than the one for all, and a claim would be
+/// planned anew each time.
+const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 
 impl Store {
     /// A store that connects when it is first used. Fails on an unusable URL only.

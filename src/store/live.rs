@@ -115,15 +115,16 @@ pub async fn claim(
     (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
     start: Option<&Team>,
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
-    claim_within(session, shard, (puller, limit), (now, lease_until), (start, &[])).await
+    let times = (DateTime::UNIX_EPOCH, now, lease_until);
+    claim_within(session, shard, (puller, limit), times, (start, &[])).await
 }
 
-/// The same, with at most so many jobs of each of some teams.
+/// The same, leaving out what is due before `floor`, with at most so many jobs of each of some teams.
 pub async fn claim_within(
     session: &Session,
     shard: Shard,
     (puller, limit): (&str, i64),
-    (now, lease_until): (DateTime<Utc>, DateTime<Utc>),
+    (floor, now, lease_until): (DateTime<Utc>, DateTime<Utc>, DateTime<Utc>),
     (start, rooms): (Option<&Team>, &[(Team, u64)]),
 ) -> Result<(Vec<Claimed>, Option<DateTime<Utc>>), Error> {
     let start = start.map(Team::as_str);
@@ -131,18 +132,15 @@ pub async fn claim_within(
     let rooms: Vec<i64> =
         rooms.iter().map(|(_, room)| i64::try_from(*room).unwrap_or(i64::MAX)).collect();
     let claim: super::Params<'_> =
-        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &teams, &rooms];
-    let next_due: super::Params<'_> = &[&shard.0];
-    let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next_due)];
+        &[&shard.0, &now, &limit, &lease_until, &puller, &start, &teams, &rooms, &floor];
+    let next: super::Params<'_> = &[&shard.0, &floor];
+    let calls = [Call::new(sql!("live/claim"), claim), Call::new(sql!("live/next_due"), next)];
     let answers = session.flight(super::Bounds::Inside, &calls).await?;
     let [claims, next] = answers.as_slice() else { return Err(Error::corrupt("answer")) };
-    let next = next.first().map(|row| row.try_get("due_at")).transpose()?.flatten();
-    Ok((claimed::read(claims)?, next))
+    Ok((claimed::read(claims)?, next_due(next)?))
 }
 
-/// When the next waiting job of one shard is due.
-pub async fn next_due(store: &Store, shard: Shard) -> Result<Option<DateTime<Utc>>, Error> {
-    let rows = store.query(sql!("live/next_due"), &[&shard.0]).await?;
+fn next_due(rows: &[Row]) -> Result<Option<DateTime<Utc>>, Error> {
     Ok(rows.first().map(|row| row.try_get("due_at")).transpose()?.flatten())
 }
 

@@ -17,14 +17,18 @@ pub struct Rivals {
     pub below: Option<Team>,
 }
 
-/// Looks which teams have something due, from the one below `below` on.
+/// Looks which teams have something due in some shards, from the one below `below` on. With each shard
+/// comes a time before which nothing in it is due.
 pub async fn rivals(
     store: &Store,
     now: DateTime<Utc>,
+    shards: &[(Shard, DateTime<Utc>)],
     below: Option<&Team>,
 ) -> Result<Rivals, Error> {
     let below = below.map(Team::as_str);
-    let rows = store.query(sql!("rounds/rivals"), &[&now, &below]).await?;
+    let (shards, floors): (Vec<i32>, Vec<_>) =
+        shards.iter().map(|(shard, floor)| (shard.0, *floor)).unzip();
+    let rows = store.query(sql!("rounds/rivals"), &[&now, &below, &shards, &floors]).await?;
     let mut found = Rivals::default();
     for row in &rows {
         let team = read_team(row)?;

@@ -9,6 +9,17 @@ use super::{Error, Session, Store, sql};
 use crate::domain::principal::Team;
 use crate::domain::team::{Settings, TeamRecord};
 
+/// What every process knows of a team.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Which.
+    pub team: Team,
+    /// Why it is suspended, if it is.
+    pub suspended: Option<String>,
+    /// What it has settled.
+    pub settings: Settings,
+}
+
 /// Describes a team for the first time; none if that was done before.
 pub async fn insert(
     session: &Session,
@@ -57,15 +68,16 @@ pub async fn put(
 }
 
 /// The teams that are suspended, and why, or have settled anything, and what.
-pub async fn described(store: &Store) -> Result<Vec<(Team, Option<String>, Settings)>, Error> {
-    let rows = store.query(sql!("teams/described"), &[]).await?;
-    let why = |row: &Row| {
-        let reason: Option<String> = row.try_get("suspend_reason")?;
-        let is_suspended: bool = row.try_get("is_suspended")?;
-        Ok::<_, Error>(is_suspended.then(|| reason.unwrap_or_default()))
-    };
-    let settings = |row: &Row| row.try_get("settings").map(|Json(settings)| settings);
-    rows.iter().map(|row| Ok((read_team(row)?, why(row)?, settings(row)?))).collect()
+pub async fn described(store: &Store) -> Result<Vec<Described>, Error> {
+    store.query(sql!("teams/described"), &[]).await?.iter().map(read_described).collect()
+}
+
+pub(super) fn read_described(row: &Row) -> Result<Described, Error> {
+    let reason: Option<String> = row.try_get("suspend_reason")?;
+    let is_suspended: bool = row.try_get("is_suspended")?;
+    let Json(settings) = row.try_get("settings")?;
+    let suspended = is_suspended.then(|| reason.unwrap_or_default());
+    Ok(Described { team: read_team(row)?, suspended, settings })
 }
 
 fn read(row: &Row) -> Result<TeamRecord, Error> {

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::live::read_team;
+use super::teams::{Described, read_described};
 use super::{Error, Session, Store, sql};
 use crate::domain::principal::Team;
 
@@ -32,19 +33,30 @@ pub async fn revoke(session: &Session, revocation: &Revocation) -> Result<(), Er
     session.query(sql!("tokens/revoke"), params).await.map(drop)
 }
 
-/// Revocations after `version`, in their order.
-pub async fn revoked(store: &Store, version: i64, limit: i64) -> Result<Vec<Revocation>, Error> {
-    let rows = store.query(sql!("tokens/revoked"), &[&version, &limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Revocation {
+/// What is new for every process that serves the API.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    /// At most as many revocations as were asked for, in their order.
+    pub revocations: Vec<Revocation>,
+    /// All teams that somebody has described.
+    pub teams: Vec<Described>,
+}
+
+/// Revocations after `version`, `limit` at most, and the teams.
+pub async fn news(store: &Store, version: i64, limit: i64) -> Result<News, Error> {
+    let mut news = News::default();
+    for row in &store.query(sql!("tokens/news"), &[&version, &limit]).await? {
+        match row.try_get::<_, Option<String>>("jti")? {
+            None => news.teams.push(read_described(row)?),
+            Some(jti) => news.revocations.push(Revocation {
                 team: read_team(row)?,
-                jti: row.try_get("jti")?,
+                jti,
                 expires_at: row.try_get("expires_at")?,
                 version: row.try_get("version")?,
-            })
-        })
-        .collect()
+            }),
+        }
+    }
+    Ok(news)
 }
 
 /// How many tokens of a team are refused just now, counted up to `most`.

@@ -163,3 +163,14 @@ async fn a_caller_that_goes_away_takes_neither_its_job_nor_anybody_elses_with_it
     })
     .await;
 }
+
+#[tokio::test]
+async fn pullers_are_told_of_a_job_whose_caller_has_gone_away() {
+    let engine = Engine::new().await;
+    let mut left = Box::pin(create(&engine, &engine.who, None, job(URL)));
+    assert!(futures_util::poll!(left.as_mut()).is_pending());
+    drop(left);
+    timeout(SOON, engine.wake.jobs().here.news()).await.expect("a hint");
+    let dues: Vec<_> = engine.wake.jobs().here.take().into_values().collect();
+    assert_eq!(dues, [engine.clock.now()]);
+}

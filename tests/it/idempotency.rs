@@ -368,7 +368,8 @@ async fn a_key_that_is_held_too_long_is_in_flight_and_a_database_that_refuses_is
     let refuse = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = on");
     engine.db.execute(&refuse).await;
     let store = engine.db.another_store();
-    let ctx = Ctx { group: Group::new(store.clone()), store, ..engine.ctx.clone() };
+    let group = Group::new(store.clone(), engine.wake.clone());
+    let ctx = Ctx { group, store, ..engine.ctx.clone() };
     let refused = jobs::create(&ctx, &engine.who, Some(&key), job(URL), render).await;
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
 }

@@ -58,6 +58,14 @@ const FILL: &str = "
     DROP VIEW made;
     ANALYZE live, jobs_first, done_first, runs_first, schedules, fires, shards, queues, teams";
 
+/// Every shard, and for each a time before which nothing is due, as arguments.
+async fn every_shard(client: &Client) -> String {
+    let rows = client.query("SELECT shard FROM shards", &[]).await.unwrap();
+    let shards: Vec<String> = rows.iter().map(|row| row.get::<_, i32>(0).to_string()).collect();
+    let count = shards.len();
+    format!("ARRAY[{}], array_fill(timestamptz 'epoch', ARRAY[{count}])", shards.join(","))
+}
+
 /// A database with that backlog, made once for the tests of this file.
 async fn crowded() -> Db {
     static URL: OnceCell<String> = OnceCell::const_new();
@@ -169,10 +177,10 @@ fn hot(shard: i32, id: Uuid) -> Vec<Case> {
     vec![
         (
             statement!("live/claim"),
-            format!("{shard}, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}'"),
+            format!("{shard}, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}', 'epoch'"),
             &["live_due", "live_rounds", "jobs_pkey"],
         ),
-        (statement!("live/next_due"), format!("{shard}"), &["live_due"]),
+        (statement!("live/next_due"), format!("{shard}, 'epoch'"), &["live_due"]),
         (statement!("live/lock"), format!("{shard}, {ids}"), &["live_pkey"]),
         (statement!("live/renew"), format!("{run}, {now}"), &["live_pkey"]),
         (
@@ -272,12 +280,13 @@ async fn b095_hot_statements_read_their_index_beside_a_million_future_jobs() {
 async fn looks_over_all_shards_cost_a_probe_per_shard() {
     let client = crowded().await.connect().await;
     let now = "'2026-12-01'";
+    let rivals = format!("{now}, NULL, {}", every_shard(&client).await);
     let looks = [
         (statement!("live/next_dues"), ""),
         (statement!("schedules/next_slots"), ""),
         (statement!("sweep/look"), now),
         (statement!("sweep/gauges"), now),
-        (statement!("rounds/rivals"), "'2026-12-01', NULL"),
+        (statement!("rounds/rivals"), &rivals),
         (statement!("quotas/due_shards"), "'acme', '2026-12-01'"),
     ];
     for (statement, arguments) in looks {
@@ -297,7 +306,7 @@ async fn a_claim_reads_what_it_takes() {
     let mut pages = Vec::new();
     for limit in [1, 100] {
         let arguments =
-            format!("{}, '{now}', {limit}, '{now}', 'p', 'acme', '{{}}', '{{}}'", SHARD.0);
+            format!("{}, '{now}', {limit}, '{now}', 'p', 'acme', '{{}}', '{{}}', 'epoch'", SHARD.0);
         let plan = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
         assert_eq!(plan.scanned(), [""; 0]);
         // Of all the weeks that there are, each definition is looked up in its own.
@@ -308,6 +317,41 @@ async fn a_claim_reads_what_it_takes() {
     // Per job: its entries in two indexes, its rows, and the new version's four index entries.
     assert!(one < 100 && hundred < 100 * 40, "{pages:?}");
     engine.claim(1_000).await;
+}
+
+/// A snapshot that is held keeps the entries of 4,000 jobs that are gone.
+#[tokio::test]
+async fn a_claim_with_a_floor_looks_at_no_row_of_jobs_that_are_gone() {
+    let engine = Engine::new().await;
+    let (client, holder) = (engine.db.connect().await, engine.db.connect().await);
+    let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM live";
+    holder.batch_execute(hold).await.unwrap();
+    let gone = format!(
+        "INSERT INTO live (shard, job_id, team, queue, state, priority, due_at, updated_at)
+         SELECT {}, gen_random_uuid(), 'acme', 'default', 'PENDING', 5, at, at
+           FROM generate_series(1, 4000) n, LATERAL (SELECT timestamptz 'epoch' + n * 7919 % 4000 * interval '1 s' AS at) t;
+         DELETE FROM live",
+        SHARD.0
+    );
+    client.batch_execute(&gone).await.unwrap();
+    engine.enqueue_together(vec![job("http://127.0.0.1:1/"); 50]).await;
+    let now = engine.clock.now().to_rfc3339();
+    let mut pages = Vec::new();
+    for floor in ["epoch", &now] {
+        let shard = SHARD.0;
+        let arguments =
+            format!("{shard}, '{now}', 50, '{now}', 'p', NULL, '{{}}', '{{}}', '{floor}'");
+        let claim = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
+        let next = format!("{shard}, '{floor}'");
+        let next = Plan::of(&client, GENERIC, statement!("live/next_due"), &next).await;
+        pages.push(claim.pages + next.pages);
+    }
+    let [all, bounded] = pages[..] else { panic!("two plans") };
+    assert!(all > 4_000 && bounded < 50 * 40, "{pages:?}");
+    let rivals = format!("'{now}', NULL, ARRAY[{}], ARRAY[timestamptz '{now}']", SHARD.0);
+    let rivals = Plan::of(&client, GENERIC, statement!("rounds/rivals"), &rivals).await;
+    assert!(rivals.pages < 200, "{} pages", rivals.pages);
+    holder.batch_execute("ROLLBACK").await.unwrap();
 }
 
 #[tokio::test]
@@ -381,17 +425,18 @@ async fn plans_made_on_drained_tables_serve_full_ones() {
         client.batch_execute(&format!("VACUUM ANALYZE {table}")).await.unwrap();
     }
     let now = "'2026-12-01'";
+    let shards = every_shard(&client).await;
     let cases = [
         // Per job: its entries in two indexes, its rows, and the new version's four index entries.
         (
             statement!("live/claim"),
-            format!("(60, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}')"),
+            format!("(60, {now}, 100, {now}, 'p', NULL, '{{}}', '{{}}', 'epoch')"),
             100 * 40,
         ),
         // 64 shards, ten priorities, three levels of an index.
         (statement!("live/next_dues"), String::new(), 64 * 10 * 4),
         (statement!("sweep/look"), format!("({now})"), 64 * 10 * 4),
-        (statement!("rounds/rivals"), format!("({now}, NULL)"), 64 * 10),
+        (statement!("rounds/rivals"), format!("({now}, NULL, {shards})"), 64 * 10),
         // And up to a hundred rows counted for each.
         (statement!("sweep/gauges"), format!("({now})"), 64 * 100 + 64 * 10 * 4),
     ];

@@ -57,7 +57,6 @@ impl Access {
     /// called as often as it asks to be. The processes that serve the API do so, and once before
     /// they answer anybody.
     pub async fn refresh(&self, ctx: &Ctx) -> Result<Duration, Error> {
-        ctx.roster.refresh(&ctx.store).await?;
         if self.0.revoked.refresh(ctx).await? {
             let (now, store) = (ctx.clock.now(), &ctx.store);
             invitations::prune(store, now, PRUNED).await?;

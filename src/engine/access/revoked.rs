@@ -47,13 +47,15 @@ impl Revoked {
         set.tokens.insert(mark(team, jti), DateTime::<Utc>::MAX_UTC);
     }
 
-    /// Reads what is new. True, once a minute: what has ended was dropped, and other things may be.
+    /// Reads what is new, and the roster with it. True, once a minute: what has ended was dropped, and other things may be.
     pub(super) async fn refresh(&self, ctx: &Ctx) -> Result<bool, Error> {
         loop {
             let version = self.0.read().unwrap_or_else(PoisonError::into_inner).version;
-            let news = tokens::revoked(&ctx.store, version, PAGE).await?;
-            let is_last = i64::try_from(news.len()).is_ok_and(|read| read < PAGE);
-            self.take(news);
+            let news = tokens::news(&ctx.store, version, PAGE).await?;
+            let read = i64::try_from(news.revocations.len());
+            let is_last = read.is_ok_and(|read| read < PAGE);
+            ctx.roster.take(news.teams);
+            self.take(news.revocations);
             if is_last {
                 break;
             }

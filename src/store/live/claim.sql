@@ -4,6 +4,9 @@
 --   $6 is the team to begin with; without one, that of the job that is due longest, so that no team
 --   waits for ever however many there are. Teams that are suspended are passed
 --   over; of those in $7 at most as many jobs are taken as $8 says.
+--   $9 is a time before which nothing that waits here is due, as far as the puller knows: entries of
+--   jobs that have gone, which a snapshot held elsewhere keeps in the index, are passed over without
+--   a look at each row.
 --   `around` walks from team to team, and in each from priority to priority, by one index probe for
 --   a pair that waits and none for its other jobs: 64 pairs and 16 teams at most. It reads the index
 --   backwards, where the earliest of a pair comes first, and goes on above once it is at the end.
@@ -21,7 +24,7 @@ WITH RECURSIVE start AS MATERIALIZED (
                   FROM live c
                  WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
                    AND c.priority = level.priority::smallint AND c.priority >= 0
-                   AND c.due_at <= $2
+                   AND c.due_at BETWEEN $9 AND $2
                  ORDER BY c.due_at
                  LIMIT 1) oldest
          ORDER BY oldest.due_at
@@ -38,6 +41,7 @@ around (team, priority, due_at, above, step) AS (
                FROM live c
               WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
                 AND (c.team, c.priority) < (a.team, a.priority) AND c.team > a.above
+                AND c.due_at >= $9
               ORDER BY c.team DESC, c.priority DESC, c.due_at
               LIMIT 1)
               UNION ALL
@@ -47,7 +51,7 @@ around (team, priority, due_at, above, step) AS (
                      SELECT c.team, c.priority, c.due_at
                        FROM live c
                       WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
-                        AND c.team > s.team
+                        AND c.team > s.team AND c.due_at >= $9
                       ORDER BY c.team DESC, c.priority DESC, c.due_at
                       LIMIT 1) c
               WHERE a.above = ''
@@ -77,7 +81,8 @@ due AS MATERIALIZED (
                     SELECT c.job_id, c.ctid AS place
                       FROM live c
                      WHERE c.shard = $1 AND c.state IN ('PENDING', 'RETRY_WAIT') AND NOT c.held
-                       AND c.team = r.team AND c.priority = level.priority AND c.due_at <= $2
+                       AND c.team = r.team AND c.priority = level.priority
+                       AND c.due_at BETWEEN $9 AND $2
                        AND (c.start_deadline IS NULL OR c.start_deadline > $2)
                        AND NOT EXISTS (SELECT FROM queues q
                                         WHERE q.team = c.team AND q.name = c.queue AND q.paused)

@@ -1,4 +1,5 @@
--- The same for every shard, in one statement: the puller's look when it starts and as a fallback.
+-- The same for every shard and all of its jobs, in one statement: the puller's look when it starts and
+-- as a fallback.
 SELECT s.shard, min(head.due_at) AS due_at
   FROM shards s
  CROSS JOIN generate_series(0, 9) AS level(priority)

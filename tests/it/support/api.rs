@@ -187,7 +187,7 @@ fn run(
         };
         let limits = Arc::new(Limits::clone(&ctx.limits));
         let store = Db::at(url).store;
-        let ctx = Ctx { group: Group::new(store.clone()), store, limits, ..ctx };
+        let ctx = Ctx { group: Group::new(store.clone(), ctx.wake.clone()), store, limits, ..ctx };
         let edge = Arc::new(setup.edge);
         let api = http::Api { ctx, auth, require_key: setup.require_key, edge };
         let server = http::serve(listener, api, None, (2, 1)).unwrap();

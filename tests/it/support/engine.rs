@@ -94,15 +94,15 @@ impl Engine {
             guard: Guard::new(Egress { allow_private: true, ..Egress::default() }, None),
             vault: vault(&db.store, secret_keys).await.map(Arc::new),
         };
-        let roster = Roster::default();
+        let (roster, wake) = (Roster::default(), Wake::default());
         let ctx = Ctx {
             store: db.store.clone(),
             clock: Clock::manual(START),
-            wake: Wake::default(),
+            group: Group::new(db.store.clone(), wake.clone()),
+            wake,
             shards: store::shards::list(&db.store).await.unwrap().into(),
             limits: Arc::new(limits),
             access: Access::new(Some(signer())),
-            group: Group::new(db.store.clone()),
             quotas: quota::Desk::new(roster.clone(), Quotas::default()),
             roster,
         };

@@ -1,0 +1,2 @@
+-- KiB of `live` on disk, with its indexes.
+SELECT pg_total_relation_size('live') / 1024 AS kib

@@ -124,7 +124,7 @@ async fn open(ctx: &Ctx, week: Week) -> Result<bool, Error> {
 /// Looks at one page of a part; returns whether this process could.
 async fn look(ctx: &Ctx, name: &str, limit: i64, now: DateTime<Utc>) -> Result<bool, Error> {
     let known = teams::described(&ctx.store).await?;
-    let teams = known.iter().map(|(team, _, settings)| (team, settings));
+    let teams = known.iter().map(|known| (&known.team, &known.settings));
     let retention = Retention::new(ctx.limits.retention, teams);
     let session = ctx.store.session().await?;
     session.begin();

@@ -65,6 +65,7 @@ pub async fn ctx(config: &Config, what: &str) -> anyhow::Result<Ctx> {
     let limits = Limits {
         max_payload: config.max_payload,
         idempotency_ttl: config.idempotency_ttl,
+        retention: config.retention,
         lease: config.lease,
         public_url: public_url(config),
         people_url: config.public_url.clone(),

@@ -22,7 +22,7 @@ use crate::engine::fire::Firing;
 use crate::engine::hint;
 use crate::engine::invoke::Invoker;
 use crate::engine::puller::Puller;
-use crate::engine::{Ctx, Error, random, sweep};
+use crate::engine::{Ctx, Error, history, random, sweep};
 use crate::hints::Redis;
 use crate::http::{self, Api, Auth, Extra};
 use crate::store::{self, migrate};
@@ -244,4 +244,6 @@ fn start_sweep(config: &Config, ctx: &Ctx, tasks: &TaskTracker, stop: &Stop) {
     tasks.spawn(async move { every("sweep", token, never, || sweep::step(&c, period)).await });
     let (c, token) = (ctx.clone(), stop.token.clone());
     tasks.spawn(async move { every("tend", token, never, || sweep::tend(&c)).await });
+    let (c, token) = (ctx.clone(), stop.token.clone());
+    tasks.spawn(async move { every("history", token, never, || history::step(&c)).await });
 }

@@ -46,7 +46,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit status: 2 usage, 4 not signed in or not allowed, 5 not found, 6 conflict or refused
+    /// The exit status: 2 usage, 4 not signed in or not allowed, 5 not found or not kept, 6 conflict or refused
     /// values, 7 try again later, 1 all else.
     pub fn code(&self) -> u8 {
         match self {
@@ -54,7 +54,7 @@ impl Failure {
             Self::Client(client::Error::Transport(_)) => 7,
             Self::Client(client::Error::Problem(problem)) => match problem.status {
                 401 | 403 => 4,
-                404 => 5,
+                404 | 410 => 5,
                 409 | 412 | 422 | 428 => 6,
                 429 | 503 => 7,
                 _ => 1,

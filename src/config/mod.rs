@@ -17,6 +17,7 @@ mod person;
 mod quota;
 mod read;
 mod remote;
+mod retention;
 mod secret;
 mod settings;
 mod sources;
@@ -77,6 +78,8 @@ pub struct Config {
     pub max_payload: usize,
     /// How long an `Idempotency-Key` is remembered.
     pub idempotency_ttl: Duration,
+    /// How long finished jobs are kept; none means for ever.
+    pub retention: Option<Duration>,
     /// Whether a create or an action without `Idempotency-Key` is refused.
     pub require_idempotency_key: bool,
     /// The IANA name of the zone of a schedule that names none.
@@ -150,6 +153,7 @@ impl Default for Config {
             shutdown_grace: Duration::from_secs(25),
             max_payload: 256 * 1024,
             idempotency_ttl: Duration::from_hours(24),
+            retention: retention::DEFAULT,
             require_idempotency_key: false,
             default_time_zone: "UTC".to_owned(),
             secret_key: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::kind::Kind;
 use super::read::{log_filter, postgres_url, public_key, redis_url, secret_keys, time_zone};
 use super::{JwtAlgorithm, LogFormat, Roles};
-use super::{edge, egress, jwt, quota};
+use super::{edge, egress, jwt, quota, retention};
 
 /// One setting.
 pub(super) struct Setting {
@@ -217,6 +217,7 @@ pub(super) const SETTINGS: &[Setting] = &[
             slot: |config| &mut config.idempotency_ttl,
         },
     },
+    retention::RETENTION,
     Setting {
         key: "require_idempotency_key",
         env: "AXLE_REQUIRE_IDEMPOTENCY_KEY",

@@ -232,7 +232,7 @@ fn no_secret_is_ever_printed() {
     for (variable, text) in [
         ("AXLE_DATABASE_URL", "mysql://axle:hunter2@db"),
         ("AXLE_REDIS_URL", "rediss://axle:hunter2@db"),
-        ("AXLE_REDIS_URL", "unix:///run/redis:hunter2"),
+        ("AXLE_REDIS_URL", "http://axle:hunter2@db"),
         ("AXLE_DATABASE_URL", "host=db password=hunter2"),
         ("AXLE_JWT_SECRET", "hunter2"),
         ("AXLE_JWT_PUBLIC_KEY", "-----BEGIN PRIVATE KEY-----hunter2"),

@@ -106,6 +106,12 @@ impl JobId {
     pub fn floor(at: DateTime<Utc>) -> Uuid {
         Uuid::from_u128(u128::from(at.timestamp_millis().max(0).unsigned_abs()) << 80)
     }
+
+    /// When the job was registered, to the millisecond; of an id that nobody made, any instant.
+    pub fn made_at(self) -> DateTime<Utc> {
+        let millis = i64::try_from(self.0.as_u128() >> 80).unwrap_or(i64::MAX);
+        DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
 }
 
 impl RunId {
@@ -197,6 +203,7 @@ mod tests {
             prop_assert_eq!(job.uuid().get_version_num(), 7);
             let run = RunId { job, fence };
             prop_assert_eq!(run.to_string().parse::<RunId>(), Ok(run));
+            prop_assert_eq!(job.made_at(), at(millis));
             prop_assert!(JobId::floor(at(millis)) <= job.uuid());
             prop_assert!(job.uuid() < JobId::floor(at(millis + 1)));
         }

@@ -164,7 +164,8 @@ async fn not_current(
     if same {
         return Ok(Heard::Duplicate);
     }
-    let state = jobs::state(session, run.job).await?.unwrap_or(State::Failed);
+    // Removed a moment ago: nothing is recorded of what is not there.
+    let state = jobs::state(session, run.job).await?.ok_or(Error::Missing { noun: "run" })?;
     stale(ctx, session, run, state).await
 }
 

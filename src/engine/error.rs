@@ -42,6 +42,12 @@ pub enum Error {
         /// `job`, `run` …
         noun: &'static str,
     },
+    /// It may have been there, and would not be kept any more.
+    #[error("there is no such {noun} any more: finished jobs are kept for a limited time")]
+    Expired {
+        /// `job`, `run`.
+        noun: &'static str,
+    },
     /// The job's state does not allow the move.
     #[error("job {id} is {} and cannot be {wanted}", .state.as_str())]
     Refused {

@@ -4,7 +4,7 @@ use super::error::{allow, allow_queue};
 use super::group::{Joined, Joining};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, due_at, register};
-use super::{Ctx, Error, place, privacy, quota, random, secrets};
+use super::{Ctx, Error, history, place, privacy, quota, random, secrets};
 use crate::domain::id::JobId;
 use crate::domain::invalid::Invalid;
 use crate::domain::job::{Job, NewJob, OnDuplicate};
@@ -242,7 +242,7 @@ pub async fn get(ctx: &Ctx, who: &Principal, id: JobId) -> Result<Job, Error> {
     allow(who, Act::Read)?;
     let session = ctx.store.session().await?;
     let found = jobs::get(&session, id, &who.team).await?.filter(|job| reaches(who, job));
-    found.ok_or(Error::Missing { noun: "job" })
+    found.ok_or_else(|| history::missing(ctx, &who.team, id, "job"))
 }
 
 /// A page of jobs, newest first, and whether there are more.

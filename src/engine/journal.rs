@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Ctx, Error, clock, jobs};
+use super::{Ctx, Error, clock, history, jobs};
 use crate::domain::id::{JobId, RunId};
 use crate::domain::job::Job;
 use crate::domain::principal::Principal;
@@ -41,7 +41,9 @@ pub async fn runs(
 pub async fn run(ctx: &Ctx, who: &Principal, id: RunId) -> Result<Run, Error> {
     let missing = || Error::Missing { noun: "run" };
     let job = match jobs::get(ctx, who, id.job).await {
-        Err(Error::Missing { .. }) => return Err(missing()),
+        Err(Error::Missing { .. } | Error::Expired { .. }) => {
+            return Err(history::missing(ctx, &who.team, id.job, "run"));
+        }
         job => job?,
     };
     // In this order: a run moves from the one table to the other, and never back.

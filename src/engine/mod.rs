@@ -23,6 +23,7 @@ pub mod group;
 pub mod guard;
 pub mod health;
 pub mod hint;
+pub mod history;
 pub mod invitations;
 pub mod invoke;
 pub mod jobs;
@@ -107,6 +108,8 @@ pub struct Limits {
     pub max_payload: usize,
     /// How long an idempotency key is remembered.
     pub idempotency_ttl: Duration,
+    /// How long finished jobs are kept of teams that say nothing else; none means for ever.
+    pub retention: Option<Duration>,
     /// How long a run may go without a sign of life of its puller.
     pub lease: Duration,
     /// Where targets reach this API, without a trailing slash.

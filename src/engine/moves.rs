@@ -11,7 +11,7 @@ use super::error::allow;
 use super::jobs::{duplicate, reaches, registered};
 use super::once::{Answer, Key, once};
 use super::register::{Registered, register};
-use super::{Ctx, Error, privacy, turns};
+use super::{Ctx, Error, history, privacy, turns};
 use crate::domain::id::JobId;
 use crate::domain::job::{Due, Job, NewJob, OnDuplicate, Reason};
 use crate::domain::principal::{Act, Principal};
@@ -40,7 +40,7 @@ pub async fn change(
     let session = ctx.store.session().await?;
     session.begin();
     let changed = async {
-        let (live, job) = lock(&session, who, id).await?;
+        let (live, job) = lock(ctx, &session, who, id).await?;
         let etag = job.etag();
         if expected.is_some_and(|list| list.split(',').all(|known| known.trim() != etag)) {
             return Err(Error::ConditionFailed { current: etag });
@@ -60,7 +60,7 @@ pub async fn change(
         change.due_at = change.due_at.map(|due_at| due_at.max(now));
         live::change(&session, id, (change.due_at, change.priority), now).await?;
         jobs::change(&session, id, &who.team, &change).await?;
-        let changed = read_back(&session, who, id).await?;
+        let changed = read_back(ctx, &session, who, id).await?;
         record(&session, who, ("change", &job), show::job(&changed), now).await?;
         Ok(changed)
     };
@@ -82,7 +82,7 @@ pub async fn cancel(
     allow(who, Act::Write)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
-        let (live, job) = lock(session, who, id).await?;
+        let (live, job) = lock(ctx, session, who, id).await?;
         let Some(live) = live else {
             let state = job.state();
             if state == State::Cancelled {
@@ -94,7 +94,7 @@ pub async fn cancel(
             return Err(Error::Refused { id, state: live.state, wanted: "cancelled" });
         }
         cancel_locked(session, &live, Reason::ByUser, now).await?;
-        let cancelled = read_back(session, who, id).await?;
+        let cancelled = read_back(ctx, session, who, id).await?;
         record(session, who, ("cancel", &job), show::job(&cancelled), now).await?;
         Ok(cancelled)
     };
@@ -116,13 +116,13 @@ pub async fn run_now(
     allow(who, Act::Operate)?;
     let now = ctx.clock.now();
     let work = async |session: &Session| {
-        let (live, job) = lock(session, who, id).await?;
+        let (live, job) = lock(ctx, session, who, id).await?;
         let state = live.map_or(job.state(), |live| live.state);
         if next(state, Event::Claim).next().is_none() {
             return Err(Error::Refused { id, state, wanted: "run now" });
         }
         live::change(session, id, (Some(now), None), now).await?;
-        let due = read_back(session, who, id).await?;
+        let due = read_back(ctx, session, who, id).await?;
         record(session, who, ("run-now", &job), show::job(&due), now).await?;
         Ok(due)
     };
@@ -145,7 +145,7 @@ pub async fn rerun(
     let now = ctx.clock.now();
     let mut room = ctx.quotas.room(ctx, &who.team).await;
     let work = async |session: &Session| {
-        let job = read_back(session, who, id).await?;
+        let job = read_back(ctx, session, who, id).await?;
         if !job.state().is_final() {
             return Err(Error::Refused { id, state: job.state(), wanted: "run again" });
         }
@@ -203,16 +203,21 @@ async fn record(
 }
 
 /// Locks a job of the caller's team: its `live` row if it is unfinished, and the job.
-async fn lock(session: &Session, who: &Principal, id: JobId) -> Result<(Option<Live>, Job), Error> {
+async fn lock(
+    ctx: &Ctx,
+    session: &Session,
+    who: &Principal,
+    id: JobId,
+) -> Result<(Option<Live>, Job), Error> {
     let live = live::lock(session, id.shard(), &[id.uuid()]).await?.pop();
     // Read after the lock: the state cannot change any more.
-    let job = read_back(session, who, id).await?;
+    let job = read_back(ctx, session, who, id).await?;
     Ok((live, job))
 }
 
-async fn read_back(session: &Session, who: &Principal, id: JobId) -> Result<Job, Error> {
+async fn read_back(ctx: &Ctx, session: &Session, who: &Principal, id: JobId) -> Result<Job, Error> {
     let found = jobs::get(session, id, &who.team).await?.filter(|job| reaches(who, job));
-    found.ok_or(Error::Missing { noun: "job" })
+    found.ok_or_else(|| history::missing(ctx, &who.team, id, "job"))
 }
 
 /// Ends a job whose `live` row the open transaction has locked.

@@ -7,7 +7,7 @@ use utoipa::IntoParams;
 use super::extract::{Body, Caller};
 use super::forbidden::beside_job;
 use super::list::{List, read_instant, read_text};
-use super::openapi::{BodyRefusals, Conflict, Missing, Refusals};
+use super::openapi::{BodyRefusals, Conflict, MissingJob, Refusals};
 use super::{Reply, kept, reply};
 use crate::domain::id::JobId;
 use crate::domain::job::Job;
@@ -85,7 +85,7 @@ pub(super) async fn create_jobs(caller: Caller, body: Body) -> Reply {
     responses(
         (status = 200, description = "The job", body = JobView,
          headers(("ETag" = String, description = "For If-Match"))),
-        Refusals, Missing,
+        Refusals, MissingJob,
     ),
 )]
 #[get("/v1/jobs/{id}")]

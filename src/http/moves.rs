@@ -4,7 +4,7 @@ use actix_web::{patch, post, web};
 
 use super::extract::{Body, Caller};
 use super::jobs::{job_id, show_job};
-use super::openapi::{BodyRefusals, Conflict, KeyReused, Missing, Refusals};
+use super::openapi::{BodyRefusals, Conflict, KeyReused, MissingJob, Refusals};
 use super::{Reply, kept, reply};
 use crate::domain::job::Job;
 use crate::engine::moves::{self, Change};
@@ -27,7 +27,7 @@ use crate::wire::request::{JobPatch, read_patch};
     responses(
         (status = 200, description = "The job as it is now", body = JobView,
          headers(("ETag" = String, description = "For If-Match"))),
-        Refusals, BodyRefusals, Missing, Conflict,
+        Refusals, BodyRefusals, MissingJob, Conflict,
         (status = 412, description = "The job has changed since it was read",
          content_type = "application/problem+json", body = ProblemView),
         (status = 428, description = "If-Match is missing",
@@ -66,7 +66,7 @@ pub(super) async fn change_job(caller: Caller, id: web::Path<String>, body: Body
     ),
     responses(
         (status = 200, description = "The job, cancelled", body = JobView),
-        Refusals, Missing, Conflict, KeyReused,
+        Refusals, MissingJob, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/cancel")]
@@ -88,7 +88,7 @@ pub(super) async fn cancel_job(caller: Caller, id: web::Path<String>) -> Reply {
     ),
     responses(
         (status = 200, description = "The job, due now", body = JobView),
-        Refusals, Missing, Conflict, KeyReused,
+        Refusals, MissingJob, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/run-now")]
@@ -112,7 +112,7 @@ pub(super) async fn run_job_now(caller: Caller, id: web::Path<String>) -> Reply 
     responses(
         (status = 201, description = "The new job", body = JobView,
          headers(("Location" = String, description = "Where the new job is found"))),
-        Refusals, Missing, Conflict, KeyReused,
+        Refusals, MissingJob, Conflict, KeyReused,
     ),
 )]
 #[post("/v1/jobs/{id}/rerun")]

@@ -139,6 +139,18 @@ impl IntoResponses for Missing {
     }
 }
 
+/// The same of a job and its runs, which are not kept for ever.
+pub(super) struct MissingJob;
+
+impl IntoResponses for MissingJob {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("404", "There is no such thing in the caller's team."),
+            ("410", "By its id it is older than the team's finished jobs are kept, and not there."),
+        ])
+    }
+}
+
 /// What every change on a condition may answer besides.
 pub(super) struct Stale;
 

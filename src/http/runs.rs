@@ -7,7 +7,7 @@ use super::Reply;
 use super::extract::Caller;
 use super::jobs::job_id;
 use super::list::List;
-use super::openapi::{Missing, Refusals};
+use super::openapi::{MissingJob, Refusals};
 use crate::domain::id::RunId;
 use crate::engine::privacy::veil;
 use crate::engine::{Error, journal};
@@ -36,7 +36,7 @@ struct PageQuery {
     params(("id" = String, Path, description = "The job"), PageQuery),
     responses(
         (status = 200, description = "A page of runs", body = Page<RunView>),
-        Refusals, Missing,
+        Refusals, MissingJob,
         (status = 422, description = "A parameter cannot be accepted",
          content_type = "application/problem+json", body = ProblemView),
     ),
@@ -59,7 +59,7 @@ pub(super) async fn list_runs(caller: Caller, id: web::Path<String>) -> Reply {
 #[utoipa::path(
     operation_id = "listEvents", tag = "runs",
     params(("id" = String, Path, description = "The job")),
-    responses((status = 200, description = "The log", body = EventList), Refusals, Missing),
+    responses((status = 200, description = "The log", body = EventList), Refusals, MissingJob),
 )]
 #[get("/v1/jobs/{id}/events")]
 pub(super) async fn list_events(caller: Caller, id: web::Path<String>) -> Reply {
@@ -71,7 +71,7 @@ pub(super) async fn list_events(caller: Caller, id: web::Path<String>) -> Reply 
 #[utoipa::path(
     operation_id = "getRun", tag = "runs",
     params(("id" = String, Path, description = "The run")),
-    responses((status = 200, description = "The run", body = RunView), Refusals, Missing),
+    responses((status = 200, description = "The run", body = RunView), Refusals, MissingJob),
 )]
 #[get("/v1/runs/{id}")]
 pub(super) async fn get_run(caller: Caller, id: web::Path<String>) -> Reply {

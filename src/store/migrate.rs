@@ -69,6 +69,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "privacy",
         text: include_str!("../../migrations/0011_privacy.sql"),
     },
+    Migration {
+        version: 12,
+        name: "history",
+        text: include_str!("../../migrations/0012_history.sql"),
+    },
 ];
 
 /// One line of `axle migrate status`.

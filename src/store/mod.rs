@@ -18,6 +18,7 @@ pub mod error;
 pub mod events;
 pub mod fires;
 pub mod hints;
+pub mod history;
 pub mod idempotency;
 pub mod invitations;
 pub mod jobs;

@@ -58,6 +58,10 @@ pub const HTTP_REQUEST_DURATION: &str = "axle_http_request_duration_seconds";
 pub const DUE_JOBS: &str = "axle_due_jobs";
 /// How long the oldest of them has been due. Label `team`.
 pub const OLDEST_DUE_AGE: &str = "axle_oldest_due_age_seconds";
+/// Finished jobs removed because they had been kept long enough.
+pub const JOBS_REMOVED: &str = "axle_jobs_removed_total";
+/// Parts of the history, of a week each, dropped whole.
+pub const HISTORY_PARTS_DROPPED: &str = "axle_history_parts_dropped_total";
 /// Connections to PostgreSQL. Label `state`.
 pub const DB_POOL_CONNECTIONS: &str = "axle_db_pool_connections";
 /// Whether Redis passes hints on. There is none where no Redis is set.
@@ -117,6 +121,8 @@ const METRICS: &[(&str, Kind, &str)] = &[
     (HTTP_REQUEST_DURATION, Histogram(STEP), "How long requests took to answer"),
     (DUE_JOBS, Gauge, "Jobs due and not yet claimed"),
     (OLDEST_DUE_AGE, Gauge, "How long the oldest unclaimed job has been due"),
+    (JOBS_REMOVED, Counter, "Finished jobs removed because they had been kept long enough"),
+    (HISTORY_PARTS_DROPPED, Counter, "Parts of the history, of a week each, dropped whole"),
     (DB_POOL_CONNECTIONS, Gauge, "Connections to PostgreSQL"),
     (REDIS_UP, Gauge, "1 while Redis passes hints on"),
     (MIGRATION_VERSION, Gauge, "The newest migration the database has"),

@@ -8,19 +8,14 @@ use super::fields::Fields;
 use super::instant;
 use super::key::{read_name, roles};
 use super::quota::LimitsView;
-use crate::domain::check::YEAR_MS;
 use crate::domain::invalid::Invalid;
 use crate::domain::json_path::{JsonPath, PATH_MAX_CHARS};
 use crate::domain::person::{Email, Invitation, Member};
 use crate::domain::principal::{Role, Team};
 use crate::domain::redact::PATHS_MAX;
+use crate::domain::retention::{LEAST_MS, MOST_MS};
 use crate::domain::schedule::zone::zone;
 use crate::domain::team::TeamRecord;
-
-/// The shortest retention: a day.
-const RETENTION_LEAST_MS: u64 = 86_400_000;
-/// The longest: ten years.
-const RETENTION_MOST_MS: u64 = 10 * YEAR_MS;
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,13 +43,14 @@ pub struct TeamView {
     pub created_at: Option<String>,
 }
 
-/// What a team has settled for itself. `retention_ms` is kept, and not yet applied.
+/// What a team has settled for itself.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SettingsView {
     /// The IANA name of the zone that a new schedule has which names none; the installation's if null.
     #[schema(example = "Europe/Berlin")]
     pub default_time_zone: Option<String>,
-    /// How long finished jobs are kept; the installation's if null.
+    /// How long a finished job is kept at least, with its runs and its log, counted from its end; the
+    /// installation's if null. It is gone ten days later at most.
     pub retention_ms: Option<u64>,
     /// Paths to values of payloads, callback results and answers that are shown as masks.
     #[schema(example = json!(["$.card.number", "$..password"]))]
@@ -115,7 +111,7 @@ pub struct SettingsPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub default_time_zone: Option<String>,
-    /// A day to ten years.
+    /// How long finished jobs are kept: a day to ten years. A shorter one is heeded within a week.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 86_400_000_u64)]
     pub retention_ms: Option<u64>,
@@ -296,8 +292,8 @@ fn read_retention(settings: &mut Fields<'_>, raw: &RawValue) -> Option<u64> {
         settings.fault("retention_ms", "wrong-type", "must be a number of milliseconds, or null");
         None
     });
-    if value.is_some_and(|span| !(RETENTION_LEAST_MS..=RETENTION_MOST_MS).contains(&span)) {
-        let detail = format!("must be {RETENTION_LEAST_MS} to {RETENTION_MOST_MS}, or null");
+    if value.is_some_and(|span| !(LEAST_MS..=MOST_MS).contains(&span)) {
+        let detail = format!("must be {LEAST_MS} to {MOST_MS}, or null");
         settings.fault("retention_ms", "out-of-range", detail);
     }
     value

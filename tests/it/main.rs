@@ -29,6 +29,8 @@ mod group;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod invitation_links;

@@ -2,6 +2,8 @@
 //! for it, and a claim reads what it takes. The planner is held to generic plans, which a cached
 //! statement may get at any time.
 
+use std::collections::BTreeSet;
+
 use axle::domain::state::State;
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -20,15 +22,15 @@ macro_rules! statement {
 
 /// A million future jobs and a hundred thousand finished ones, evenly over the shards, in id order.
 /// Indexes are set aside while rows go in, and built at the end, and nothing is logged: several times
-/// faster, and of no matter to the plans.
+/// faster, and of no matter to the plans. Analyzed is what autovacuum analyzes: no parent of parts.
 const FILL: &str = "
     SET maintenance_work_mem = '256MB';
-    ALTER TABLE jobs SET UNLOGGED;
+    ALTER TABLE jobs_first SET UNLOGGED;
     ALTER TABLE live SET UNLOGGED;
-    ALTER TABLE done SET UNLOGGED;
-    ALTER TABLE runs SET UNLOGGED;
+    ALTER TABLE done_first SET UNLOGGED;
+    ALTER TABLE runs_first SET UNLOGGED;
     UPDATE pg_index SET indisready = false, indisvalid = false
-     WHERE indrelid IN ('live'::regclass, 'jobs'::regclass);
+     WHERE indrelid IN ('live'::regclass, 'jobs_first'::regclass);
     CREATE TEMP VIEW made AS
     SELECT s.shard, n, n < 15625 AS unfinished, timestamptz '2027-01-01' + n * interval '1 s' AS at,
            (lpad(to_hex(1700000000000 + s.nth * 100000 + n), 12, '0') || '70008000000000000'
@@ -52,9 +54,9 @@ const FILL: &str = "
     INSERT INTO fires (shard, schedule_id, fire_at, outcome, origin, count, at_least, recorded_at)
     SELECT shard, job_id, at, 'fired', 'timer', 1, false, at FROM made WHERE n < 1563;
     REINDEX TABLE live;
-    REINDEX TABLE jobs;
+    REINDEX TABLE jobs_first;
     DROP VIEW made;
-    ANALYZE";
+    ANALYZE live, jobs_first, done_first, runs_first, schedules, fires, shards, queues, teams";
 
 /// Every shard, and for each a time before which nothing is due, as arguments.
 async fn every_shard(client: &Client) -> String {
@@ -75,11 +77,12 @@ async fn crowded() -> Db {
     Db::at(URL.get_or_init(fill).await.clone())
 }
 
-/// One node of a plan.
+/// One node of a plan. Of a part of the history its table and index are named by the parent's.
 struct Node {
     kind: String,
     relation: String,
     index: String,
+    part: Option<String>,
 }
 
 /// A plan: its nodes, and how many pages its execution read.
@@ -131,14 +134,25 @@ impl Plan {
     fn indexes(&self) -> Vec<&str> {
         self.nodes.iter().map(|node| &*node.index).filter(|index| !index.is_empty()).collect()
     }
+
+    /// The parts of the history that were looked into.
+    fn parts(&self) -> BTreeSet<&str> {
+        self.nodes.iter().filter_map(|node| node.part.as_deref()).collect()
+    }
 }
 
 fn collect(node: &Value, nodes: &mut Vec<Node>) {
     let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
+    let (relation, index) = (text("Relation Name"), text("Index Name"));
+    let (parent, part) = relation.split_once('_').unwrap_or((&relation, ""));
+    let is_part = ["jobs", "done", "runs", "events"].contains(&parent) && !part.is_empty();
+    // What was never looked into was pruned while the statement ran: it is in the plan all the same.
+    let is_pruned = is_part && node["Actual Loops"] == 0;
     nodes.push(Node {
-        kind: text("Node Type"),
-        relation: text("Relation Name"),
-        index: text("Index Name"),
+        kind: if is_pruned { String::new() } else { text("Node Type") },
+        index: if is_part { index.replace(&format!("_{part}"), "") } else { index },
+        part: (is_part && !is_pruned).then(|| part.to_owned()),
+        relation: if is_part { parent.to_owned() } else { relation.clone() },
     });
     for inner in node["Plans"].as_array().into_iter().flatten() {
         collect(inner, nodes);
@@ -249,11 +263,13 @@ async fn b095_hot_statements_read_their_index_beside_a_million_future_jobs() {
         let stray: Vec<_> = plan.indexes().into_iter().filter(|i| !indexes.contains(i)).collect();
         let unread: Vec<_> = indexes.iter().filter(|i| !plan.indexes().contains(i)).collect();
         let scanned = plan.scanned();
+        let parts = plan.parts();
         // Ten priorities, three levels of an index each, and a few rows.
-        if !stray.is_empty() || !unread.is_empty() || !scanned.is_empty() || plan.pages > 60 {
+        let dear = plan.pages > 60 || parts.len() > 1;
+        if !stray.is_empty() || !unread.is_empty() || !scanned.is_empty() || dear {
             let (name, pages) = (statement.0, plan.pages);
             faults.push(format!(
-                "{name}: scans {scanned:?}, reads {stray:?}, not {unread:?}, {pages} pages"
+                "{name}: scans {scanned:?}, reads {stray:?}, not {unread:?}, {pages} pages of {parts:?}"
             ));
         }
     }
@@ -293,6 +309,8 @@ async fn a_claim_reads_what_it_takes() {
             format!("{}, '{now}', {limit}, '{now}', 'p', 'acme', '{{}}', '{{}}', 'epoch'", SHARD.0);
         let plan = Plan::of(&client, GENERIC, statement!("live/claim"), &arguments).await;
         assert_eq!(plan.scanned(), [""; 0]);
+        // Of all the weeks that there are, each definition is looked up in its own.
+        assert_eq!(plan.parts(), BTreeSet::from(["first"]));
         pages.push(plan.pages);
     }
     let [one, hundred] = pages[..] else { panic!("two plans") };
@@ -403,7 +421,7 @@ async fn plans_made_on_drained_tables_serve_full_ones() {
         "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
     client.batch_execute(session).await.unwrap();
     client.batch_execute(DRAINED).await.unwrap();
-    for table in ["live", "jobs"] {
+    for table in ["live", "jobs_first"] {
         client.batch_execute(&format!("VACUUM ANALYZE {table}")).await.unwrap();
     }
     let now = "'2026-12-01'";

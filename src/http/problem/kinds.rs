@@ -178,6 +178,12 @@ pub const KINDS: &[Kind] = &[
         "Stop working on it: nothing that it reports changes the job any more.",
     ),
     kind(
+        ("expired", 410, false),
+        "It is not kept any more",
+        "Keep what you need of finished jobs, or ask an owner of the team for a longer retention_ms; \
+         GET /v1/teams/{team} shows it.",
+    ),
+    kind(
         ("version-conflict", 412, false),
         "The thing has changed since it was read",
         "Read it again, decide again, and send its present ETag in If-Match.",

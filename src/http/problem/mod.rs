@@ -143,6 +143,7 @@ impl From<Error> for Problem {
             Error::Denied { .. } | Error::Beyond { .. } => Self::new("forbidden", detail),
             Error::Missing { noun: "run" } => Self::new("run-unknown", detail),
             Error::Missing { .. } => Self::new("not-found", detail),
+            Error::Expired { .. } => Self::new("expired", detail),
             Error::Refused { .. } | Error::RefusedSchedule { .. } => {
                 Self::new("illegal-transition", detail)
             }

@@ -155,7 +155,7 @@ async fn odd_queries_and_paths_are_refused_or_ignored() {
         ("/v1/jobs/%zz", 404),
         ("/v1/jobs/job_%00", 404),
         ("/v1/jobs/job_01KB9YQ6Z4F0R8M3T1C5W7X2V0%0a", 404),
-        ("/v1/jobs/job_01KB9YQ6Z4F0R8M3T1C5W7X2V0", 404),
+        ("/v1/jobs/job_01KB9YQ6Z4F0R8M3T1C5W7X2V0", 410),
         ("/v1/runs/run_7ZZZZZZZZZZZZZZZZZZZZZZZZZ_2147483647", 404),
     ] {
         let reply = acme.get(path).await;

@@ -26,6 +26,7 @@ mod problems;
 mod queues;
 mod quotas;
 mod recipes;
+mod retention;
 mod runs;
 mod schedules;
 mod scopes;

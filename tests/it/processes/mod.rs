@@ -7,6 +7,7 @@ mod drain;
 mod fleet;
 mod group;
 mod hints;
+mod history;
 mod lost;
 mod schedules;
 #[cfg(target_os = "linux")] // where a library can stand between a program and its clock

@@ -84,6 +84,7 @@ impl Engine {
         let limits = Limits {
             max_payload: 256 * 1024,
             idempotency_ttl: Duration::from_hours(24),
+            retention: Some(Duration::from_hours(30 * 24)),
             lease: LEASE,
             public_url: "http://127.0.0.1:1".to_owned(),
             people_url: None,

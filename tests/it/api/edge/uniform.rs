@@ -10,7 +10,8 @@ use crate::api::recipes::{call, prepare, recipe};
 use crate::support::api::{Api, Caller, Reply};
 use crate::support::contract::operations;
 
-/// The same path with ids that nobody has.
+/// The same path with ids that nobody has. What they say of their time stays: an old one may have been
+/// somebody's and is not kept any more.
 fn of_nobody(path: &str) -> String {
     let altered = |part: &str| -> String {
         const IDS: [&str; 6] = ["job_", "run_", "sch_", "key_", "usr_", "sgn_"];
@@ -18,8 +19,9 @@ fn of_nobody(path: &str) -> String {
         if part == "acme" {
             return "nobodys".to_owned();
         }
+        let place = if part.len() < 20 { 6..10 } else { 18..22 };
         let digits = part.chars().enumerate();
-        digits.map(|(at, c)| if is_id && (6..10).contains(&at) { '0' } else { c }).collect()
+        digits.map(|(at, c)| if is_id && place.contains(&at) { '0' } else { c }).collect()
     };
     path.split('/').map(altered).collect::<Vec<_>>().join("/")
 }

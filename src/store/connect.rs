@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts,
+    Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime, Timeouts,
 };
 use futures_util::future::BoxFuture;
 use rustls::ClientConfig;
@@ -88,6 +88,8 @@ impl Store {
         );
         let pool = Pool::builder(manager)
             .max_size(settings.pool_size)
+            // The one that was used last: its server process has its plans and caches at hand.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .timeouts(Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) })
             .build()

@@ -72,6 +72,8 @@ pub struct Options {
     /// The folder in which the temporary database is made; the system's temporary folder if none is
     /// named. It decides which disk is measured.
     pub dir: Option<PathBuf>,
+    /// A Redis for the servers of the bench; none without.
+    pub redis_url: Option<String>,
     /// The folder of PostgreSQL's programs; the usual places if none is named.
     pub pg_bin: Option<PathBuf>,
 }
@@ -195,7 +197,9 @@ async fn on_stage<T>(
     })
     .await?;
     // Whatever ends the work drops it, and with it every process it has started.
-    let all = async { work(Stage::start(&cluster, statements).await?).await };
+    let all = async {
+        work(Stage::start(&cluster, statements, options.redis_url.as_deref()).await?).await
+    };
     let done = until_told(all).await;
     cluster.stop().await.context("stopping PostgreSQL")?;
     done

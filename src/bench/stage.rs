@@ -42,7 +42,11 @@ const SETTLE_DOWN: Duration = Duration::from_millis(50);
 
 impl Stage {
     /// Brings the schema up, starts the processes and waits until they are ready.
-    pub(super) async fn start(cluster: &Cluster, statements: Statements) -> anyhow::Result<Self> {
+    pub(super) async fn start(
+        cluster: &Cluster,
+        statements: Statements,
+        redis_url: Option<&str>,
+    ) -> anyhow::Result<Self> {
         let database = cluster.url("axle");
         let sink = Sink::start(Ipv4Addr::LOCALHOST.into())?;
         let mut secret = [0; 32];
@@ -50,13 +54,14 @@ impl Stage {
         let secret = secret.map(|byte| format!("{byte:02x}")).concat();
         let address = free()?;
         // All else stands at its default, AXLE_CONCURRENCY too.
-        let env = vec![
+        let mut env = vec![
             ("AXLE_DATABASE_URL", database.clone()),
             ("AXLE_JWT_SECRET", secret),
             ("AXLE_LOG", "warn".to_owned()),
             ("AXLE_LISTEN", address.to_string()), // pullers put it into callback URLs
             ("AXLE_TARGET_ALLOW", sink.address().ip().to_string()),
         ];
+        env.extend(redis_url.map(|url| ("AXLE_REDIS_URL", url.to_owned())));
         run_once(&["migrate", "up"], &env).await?;
         let words = ["token", "--team", "bench", "--role", "writer", "--ttl", "12h"];
         let token = Some(run_once(&words, &env).await?.trim().to_owned());

@@ -105,6 +105,9 @@ pub struct Bench {
     /// temporary folder]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// The servers of the bench also wake one another by this Redis (a `redis://` URL)
+    #[arg(long, value_name = "URL", conflicts_with = "url")]
+    pub redis_url: Option<String>,
     /// Measure nothing; run this against the servers of the bench, which it finds in `AXLE_URL`,
     /// `AXLE_TOKEN` and, as a target, `SINK_URL`
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["url", "phases", "json"])]

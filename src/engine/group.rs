@@ -14,7 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{Error, Wake};
 use crate::domain::id::{JobId, Shard};
@@ -33,6 +33,9 @@ const AT_ONCE: usize = 1;
 /// connection died without a word; so many at a time may do so.
 const STALLED: Duration = Duration::from_millis(250);
 const AT_MOST: usize = 4;
+/// How long one shard is the one of those without a key: they are claimed and settled shard by shard, the
+/// more together the cheaper.
+const STAY: Duration = Duration::from_millis(4);
 /// How long a transaction of many waits for a lock: whoever meets one that is held for longer waits
 /// for it alone.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -75,7 +78,7 @@ struct Inner {
     /// Not that of an HTTP worker, which other requests wait for.
     runtime: Handle,
     waiting: Mutex<Waiting>,
-    /// Counts transactions: those without a key share a shard as they share a transaction.
+    /// Which shard it is for those without a key, which share one as they share a transaction.
     turn: AtomicUsize,
 }
 
@@ -83,6 +86,8 @@ struct Inner {
 struct Waiting {
     seats: VecDeque<Seat>,
     under_way: usize,
+    /// When the shard changed last.
+    turned_at: Option<Instant>,
 }
 
 struct Seat {
@@ -148,8 +153,11 @@ impl Group {
             bytes += seat.joining.new.payload.len();
             taken.push(seat);
         }
-        drop(waiting);
-        self.0.turn.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        if waiting.turned_at.is_none_or(|at| now - at >= STAY) {
+            waiting.turned_at = Some(now);
+            self.0.turn.fetch_add(1, Ordering::Relaxed);
+        }
         taken
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,6 +41,7 @@ pub struct Puller {
     rounds: Mutex<Rounds>,
     next_look: Mutex<Instant>,
     rivalry: Mutex<Rivalry>,
+    last: Mutex<Last>,
     ceilings: Arc<Ceilings>,
     ended: Pace,
     /// Runs that are claimed and not yet settled: their leases are renewed.
@@ -63,6 +64,13 @@ struct Rivalry {
     below: Option<Team>,
 }
 
+/// The last claim.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    began: Option<Instant>,
+    count: usize,
+}
+
 /// How often every shard is looked at, hints or not.
 const LOOK_PERIOD: Duration = Duration::from_secs(2);
 /// A shard that said something was due and then gave nothing (another puller has it) rests so long.
@@ -73,9 +81,15 @@ const RIVALS_AFTER_NEWS: Duration = Duration::from_millis(10);
 /// The pause between two of these looks is at least so many times as long as the last one took: many
 /// teams make them dear.
 const RIVALS_PAUSE: u32 = 4;
-/// When every permit was taken, how long to wait after one is free for more to become so: many
-/// small claims cost more than one larger.
+/// When every permit was taken, how long to wait after one is free for more to become so; and, while
+/// jobs come thick, how long after a small claim for more of them: many small claims cost more than one
+/// larger.
 const GATHER: Duration = Duration::from_millis(2);
+/// Jobs come thick while so many calls end in 5 ms; claims of fewer rows than this are small; where more
+/// shards than this have something due there is a backlog.
+const THICK: usize = 5;
+const SMALL: usize = 32;
+const FEW: usize = 4;
 /// How often a stopping puller looks whether it is done.
 const DRAIN_PERIOD: Duration = Duration::from_millis(10);
 
@@ -103,6 +117,7 @@ impl Puller {
             rounds: Mutex::default(),
             next_look: Mutex::new(Instant::now()),
             rivalry: Mutex::default(),
+            last: Mutex::default(),
             ceilings,
             ended: Pace::default(),
             held,
@@ -119,6 +134,7 @@ impl Puller {
         }
         self.look().await?;
         while !self.stop.is_cancelled() {
+            self.gather().await;
             self.hear();
             let now = self.ctx.clock.now();
             let freed = self.ceilings.look(&self.ctx, now).await?;
@@ -190,6 +206,18 @@ impl Puller {
         }
     }
 
+    /// After a small claim, while jobs come thick and no backlog is known, waits a moment for more of
+    /// them.
+    async fn gather(&self) {
+        let Last { began: Some(began), count } = *self.last() else { return };
+        if count < SMALL && self.ended.ahead() >= THICK {
+            let due = self.rounds().due(self.ctx.clock.now());
+            if due.len() <= FEW {
+                sleep_until(began + GATHER).await;
+            }
+        }
+    }
+
     /// Takes hints in.
     fn hear(&self) {
         let hints = self.ctx.wake.jobs().here.take();
@@ -250,6 +278,7 @@ impl Puller {
         drop(session);
         metrics::histogram!(names::CLAIM_DURATION).record(started.elapsed().as_secs_f64());
         let count = claimed.len();
+        *self.last() = Last { began: Some(started), count };
         metrics::histogram!(names::CLAIM_BATCH_SIZE)
             .record(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         let (claimed, surplus) = self.ceilings.divide(&self.ctx, claimed).await;
@@ -330,6 +359,10 @@ impl Puller {
 
     fn held(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn rivalry(&self) -> MutexGuard<'_, Rivalry> {

@@ -87,14 +87,15 @@ pub async fn run(command: Command, flags: &clap::ArgMatches) -> anyhow::Result<E
 /// What a bench is asked. The token of a server that runs already comes from the environment, as that
 /// of every other verb.
 fn wanted(words: cli::Bench) -> anyhow::Result<bench::Options> {
-    let cli::Bench { quick, phases, url, sink_host, json, dir, redis_url, command } = words;
+    let cli::Bench { quick, phases, url, sink_host, json, dir, minutes, redis_url, command } =
+        words;
     let server = url.map(|url| {
         let token = config::Remote::load()?.token.map(|token| token.expose().to_owned());
         anyhow::Ok(bench::Server { url, token, sink_host })
     });
     let server = server.transpose()?;
     let pg_bin = config::pg_bin();
-    Ok(bench::Options { quick, phases, server, command, json, dir, redis_url, pg_bin })
+    Ok(bench::Options { quick, phases, server, command, json, dir, minutes, redis_url, pg_bin })
 }
 
 /// Says what was found, and by the exit status whether it is as it should be.

@@ -72,6 +72,8 @@ pub struct Options {
     /// The folder in which the temporary database is made; the system's temporary folder if none is
     /// named. It decides which disk is measured.
     pub dir: Option<PathBuf>,
+    /// How long the phase `churn` takes, in minutes; an hour if nobody says.
+    pub minutes: Option<u16>,
     /// A Redis for the servers of the bench; none without.
     pub redis_url: Option<String>,
     /// The folder of PostgreSQL's programs; the usual places if none is named.
@@ -138,7 +140,10 @@ const QUICK: Size = Size {
 
 /// Measures; `tell` gets a line for each step, and the answer is the table.
 pub async fn run(options: &Options, tell: fn(&str)) -> anyhow::Result<String> {
-    let size = if options.quick { QUICK } else { FULL };
+    let mut size = if options.quick { QUICK } else { FULL };
+    if let Some(minutes) = options.minutes {
+        size.churn = Duration::from_mins(minutes.into());
+    }
     let phases = Phase::chosen(&options.phases, options.server.is_some())?;
     if !options.command.is_empty() {
         return run_command(options, tell).await;

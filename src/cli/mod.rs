@@ -105,6 +105,9 @@ pub struct Bench {
     /// temporary folder]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// How long the phase `churn` takes, in minutes
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1440))]
+    pub minutes: Option<u16>,
     /// The servers of the bench also wake one another by this Redis (a `redis://` URL)
     #[arg(long, value_name = "URL", conflicts_with = "url")]
     pub redis_url: Option<String>,

@@ -8,7 +8,7 @@
 --   jobs that have gone, which a snapshot held elsewhere keeps in the index, are passed over without
 --   a look at each row.
 --   `around` walks from team to team, and in each from priority to priority, by one index probe for
---   a pair that waits and none for its other jobs: 64 pairs and 16 teams at most. It reads the index
+--   a pair that waits and none for its other jobs: 64 pairs at most. It reads the index
 --   backwards, where the earliest of a pair comes first, and goes on above once it is at the end.
 --   Weights would stand where the share is worked out.
 --   The MATERIALIZED sub-select runs once whatever the plan, so LIMIT holds (bug B093).
@@ -67,7 +67,7 @@ round AS MATERIALIZED (
                         WHERE t.team = a.team AND t.suspended_at IS NOT NULL)
      GROUP BY a.team
      ORDER BY turn
-     LIMIT 16),
+     LIMIT 64),
 due AS MATERIALIZED (
     SELECT share.job_id, share.place
       FROM (SELECT r.team, r.room FROM round r ORDER BY r.turn) r

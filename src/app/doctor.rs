@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::engine::clock::system_now;
 use crate::engine::invoke::Invoker;
 use crate::engine::secrets::Vault;
+use crate::hints::Speaker;
 use crate::store::{self, Store, migrate};
 
 /// What one check found.
@@ -44,6 +45,9 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
             Ok(format!("not set: targets call back at {url}, which only this machine reaches"))
         },
     );
+    if config.redis_url.is_some() {
+        say("Redis", redis(config).await);
+    }
     match Store::new(&parts::store_settings(config, "doctor")) {
         Err(error) => say("database", Err(error.to_string())),
         Ok(store) => database(&store, config, &mut say).await,
@@ -85,6 +89,17 @@ async fn database(
             "latency",
             Err("a connection takes more than 50 ms: put Axle near its database".into()),
         );
+    }
+}
+
+/// Nothing is lost without it; but whoever names one wants it.
+async fn redis(config: &Config) -> Result<String, String> {
+    let Some(redis) = parts::redis(config).map_err(|error| format!("{error:#}"))? else {
+        return Ok("not set".to_owned());
+    };
+    match redis.ping(&mut Speaker::default()).await {
+        Ok(()) => Ok("passes hints on".to_owned()),
+        Err(error) => Err(format!("{error}; hints come by PostgreSQL alone")),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::support::db::Db;
 use crate::support::engine::{Engine, job};
 use crate::support::process::{MARGIN, Server};
-use crate::support::program::eventually;
+use crate::support::program::{axle, eventually};
 use crate::support::redis::Redis as Program;
 use crate::support::target::{PATIENCE, Target};
 
@@ -154,6 +154,18 @@ async fn redis_may_vanish_at_any_moment() {
     taken.push(("back", latency(&api, &target).await));
     assert!(taken.iter().all(|(_, took)| *took < SOON + MARGIN), "{taken:?}");
     assert!(taken.iter().filter(|(_, took)| *took < SOON).count() >= 3, "{taken:?}");
+}
+
+#[tokio::test]
+async fn the_doctor_looks_at_redis() {
+    let (db, mut program) = (Db::new().await, Program::start().await);
+    let url = program.url.clone();
+    let env = [("AXLE_DATABASE_URL", &*db.url), ("AXLE_REDIS_URL", &*url)];
+    let there = axle(&["doctor"], &env).await;
+    assert!(there.out.contains("ok    Redis: passes hints on"), "{there:?}");
+    program.kill().await;
+    let away = axle(&["doctor"], &env).await;
+    assert!(away.out.contains("WRONG Redis") && away.code == Some(1), "{away:?}");
 }
 
 #[tokio::test]

@@ -151,8 +151,13 @@ pub async fn listen_sooner(ctx: Ctx, redis: Redis, stop: CancellationToken) {
         };
         note(&redis);
         errors = if began.elapsed() > LASTED { 1 } else { errors + 1 };
-        if let Err(error) = heard {
-            tracing::warn!(%error, errors, "hints come by PostgreSQL alone");
+        match heard {
+            // Once is enough for an operator.
+            Err(error) if errors == 1 => {
+                tracing::warn!(%error, "hints come by PostgreSQL alone");
+            }
+            Err(error) => tracing::debug!(%error, errors, "Redis is still away"),
+            Ok(()) => {}
         }
         tokio::select! {
             () = stop.cancelled() => return,

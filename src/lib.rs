@@ -32,7 +32,8 @@
 //! (a row of `live`, durable before the call) → `engine::invoke` calls the target and turns whatever
 //! happens into news → `engine::settle` decides ([`domain::verdict`]) and moves the row: to
 //! `RETRY_WAIT`, or out of `live` into `done`, with one row of `runs`, in one transaction. A callback
-//! (`engine::callbacks`) and a silence (`engine::sweep`) go through the same settle.
+//! (`engine::callbacks`) and a silence (`engine::sweep`) go through the same settle. `engine::history`
+//! removes what has been kept long enough, by the week or job by job.
 //!
 //! # How a schedule fires
 //!

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::engine::clock::system_now;
 use crate::engine::invoke::Invoker;
 use crate::engine::secrets::Vault;
-use crate::hints::Speaker;
+use crate::hints::{Redis, Speaker};
 use crate::store::{self, Store, migrate};
 
 /// What one check found.
@@ -45,8 +45,10 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
             Ok(format!("not set: targets call back at {url}, which only this machine reaches"))
         },
     );
-    if config.redis_url.is_some() {
-        say("Redis", redis(config).await);
+    match parts::redis(config) {
+        Ok(None) => {}
+        Ok(Some(redis)) => say("Redis", look_at(&redis).await),
+        Err(error) => say("Redis", Err(format!("{error:#}"))),
     }
     match Store::new(&parts::store_settings(config, "doctor")) {
         Err(error) => say("database", Err(error.to_string())),
@@ -93,10 +95,7 @@ async fn database(
 }
 
 /// Nothing is lost without it; but whoever names one wants it.
-async fn redis(config: &Config) -> Result<String, String> {
-    let Some(redis) = parts::redis(config).map_err(|error| format!("{error:#}"))? else {
-        return Ok("not set".to_owned());
-    };
+async fn look_at(redis: &Redis) -> Result<String, String> {
     match redis.ping(&mut Speaker::default()).await {
         Ok(()) => Ok("passes hints on".to_owned()),
         Err(error) => Err(format!("{error}; hints come by PostgreSQL alone")),

@@ -1,5 +1,5 @@
 //! The upkeep of the history: parts for the weeks to come, and the removal of what has been kept long
-//! enough. Any puller does it, one at a time.
+//! enough. Any process that sweeps does it, one at a time.
 //!
 //! A week all of whose jobs have been kept long enough is dropped as a whole. So a week is first only
 //! read, to learn when that will be, and nothing is removed job by job that the drop will take soon:

@@ -47,7 +47,8 @@ impl Revoked {
         set.tokens.insert(mark(team, jti), DateTime::<Utc>::MAX_UTC);
     }
 
-    /// Reads what is new, and the roster with it. True, once a minute: what has ended was dropped, and other things may be.
+    /// Reads what is new, and the roster with it. True, once a minute: what has ended was dropped, and
+    /// other things may be.
     pub(super) async fn refresh(&self, ctx: &Ctx) -> Result<bool, Error> {
         loop {
             let version = self.0.read().unwrap_or_else(PoisonError::into_inner).version;
